@@ -1,0 +1,3 @@
+"""A laboratory that measures what a VPN costs."""
+
+__version__ = "0.1.0"
