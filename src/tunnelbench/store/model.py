@@ -1,0 +1,168 @@
+"""What a campaign writes down: one frozen record per row, checked when it is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+CampaignState = Literal["running", "interrupted", "finished"]
+InstanceEnd = Literal["proven", "refused", "failed", "skipped"]
+Transport = Literal["tcp", "udp"]
+InternetProtocol = Literal["ipv4", "ipv6"]
+Direction = Literal["forward", "reverse"]
+TrialStatus = Literal["ok", "void"]
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What was measured on what: everything a reader needs to judge or repeat a campaign."""
+
+    product: str
+    """Version of tunnelbench."""
+    kernel: str
+    """Release of the kernel that this machine runs."""
+    processor: str
+    """Model name of the processor."""
+    machine: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Further facts by name: processors, memory, virtualisation, frequency governor."""
+    images: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Image name to the identity of its build."""
+    programs: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    """Image name to the versions of its programs and of its kernel."""
+
+
+@dataclass(frozen=True)
+class CampaignRecord:
+    """The one campaign of a file."""
+
+    id: str
+    study_id: str
+    study_title: str
+    study_question: str
+    study_toml: str
+    """The text of the study as it was read, so that the campaign can be repeated from its file alone."""
+    seed: int
+    """Seed of the order of rounds; 64 bits, signed."""
+    plan: Mapping[str, object]
+    """Settings of the plan by name (rounds, seconds, budget, stop rule); whatever JSON can hold."""
+    versions: Versions
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    state: CampaignState = "running"
+    why: str | None = None
+    """Why the campaign ended, where it has."""
+
+
+@dataclass(frozen=True)
+class CellRecord:
+    """One combination of levels that the study asks for, and why it is skipped where it is."""
+
+    key: str
+    vpn: str
+    suite: str
+    image: str
+    mtu: int
+    transport: Transport
+    ip: InternetProtocol
+    payload_bytes: int
+    rate: str | None
+    """Bits per second, or `max`; None for TCP."""
+    direction: Direction
+    load: str
+    skipped: str | None = None
+
+
+@dataclass(frozen=True)
+class InstanceRecord:
+    """One bring-up of a treatment: where it stands in the plan and where its gateways run."""
+
+    campaign_round: int
+    position: int
+    """Place in the round's order, from 0."""
+    vpn: str
+    suite: str
+    image: str
+    mtu: int
+    """Bytes."""
+    runtime: str | None
+    """`namespace` or `kernel`; None for a treatment that no runtime here can carry."""
+    runtime_reason: str | None = None
+    """Why this runtime was chosen."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the witness saw between the gateways while the probe with its marker crossed."""
+
+    packets: Mapping[str, int]
+    """Packets on the wire by protocol."""
+    marker_forward: bool
+    """The marker was readable on the wire from host1 to host2."""
+    marker_reverse: bool
+    """The marker was readable on the wire from host2 to host1."""
+    marker_expected: bool
+    """True for plain IP and plain encapsulations, whose marker must be readable."""
+    suite_asked: str
+    suite_read_back: str
+    """The suite in use, as the programs or the kernel themselves tell it."""
+    first_packets: Sequence[str] = ()
+    """The first bytes of the first packets of the tunnel's protocol, in hexadecimal."""
+
+
+@dataclass(frozen=True)
+class WarningRecord:
+    """A doubt about a number, and what to do about it."""
+
+    kind: str
+    message: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One stretch of measured traffic inside an instance.
+
+    An `ok` trial has metrics; a `void` one has a reason and no metrics, so that a trial that went wrong can
+    never pass for a low number. Raises ValueError where that doesn't hold, or where a value isn't finite.
+    """
+
+    position: int
+    """Place in the instance's order, from 0."""
+    transport: Transport
+    ip: InternetProtocol
+    payload_bytes: int
+    rate: str | None
+    """Bits per second, or `max`; None for TCP."""
+    direction: Direction
+    load: str
+    started: datetime
+    seconds: float
+    """Length of the measured window."""
+    status: TrialStatus = "ok"
+    reason: str | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    node_costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    """Node to field (`user`, `system`, `softirq`, `total`) to processor seconds per second."""
+    series: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+    """Name to samples at equal distances in time."""
+    histograms: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Name to an HDR histogram in its own compact encoding."""
+    warnings: Sequence[WarningRecord] = ()
+
+    def __post_init__(self) -> None:
+        if self.status == "ok" and not self.metrics:
+            raise ValueError("a trial that is ok needs metrics")
+        if self.status == "void" and (self.metrics or self.node_costs):
+            raise ValueError("a void trial has no numbers")
+        if self.status == "void" and not self.reason:
+            raise ValueError("a void trial needs a reason")
+        if self.started.tzinfo is None:
+            raise ValueError("the start of a trial needs a time zone")
+        values = [
+            *self.metrics.values(),
+            *(value for cost in self.node_costs.values() for value in cost.values()),
+        ]
+        if not all(map(math.isfinite, [*values, self.seconds])):
+            raise ValueError(f"values must be finite: {self.metrics}, {self.node_costs}, {self.seconds} s")

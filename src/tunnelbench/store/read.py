@@ -1,0 +1,205 @@
+"""Reads a campaign as polars frames, also while it is being written."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+import polars
+
+from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_errors
+from tunnelbench.store.lock import is_being_written
+from tunnelbench.store.model import CampaignRecord, CampaignState, Evidence, Versions
+
+TREATMENT_COLUMNS = ("vpn", "suite", "image", "mtu")
+POINT_COLUMNS = ("transport", "ip", "payload_bytes", "rate", "direction", "load")
+
+_TRIAL_LEVELS = (
+    "instance.campaign_round, trial.instance, instance.runtime, instance.vpn, instance.suite, instance.image,"
+    " instance.mtu, trial.transport, trial.ip, trial.payload_bytes, trial.rate, trial.direction, trial.load,"
+    " trial.id AS trial, trial.status"
+)
+_COUNTED = "trial.instance NOT IN (SELECT instance FROM superseded)"
+
+_TYPES: dict[str, type[polars.DataType]] = {
+    "key": polars.String,
+    "campaign_round": polars.Int64,
+    "instance": polars.Int64,
+    "position": polars.Int64,
+    "runtime": polars.String,
+    "runtime_reason": polars.String,
+    "vpn": polars.String,
+    "suite": polars.String,
+    "image": polars.String,
+    "mtu": polars.Int64,
+    "transport": polars.String,
+    "ip": polars.String,
+    "payload_bytes": polars.Int64,
+    "rate": polars.String,
+    "direction": polars.String,
+    "load": polars.String,
+    "skipped": polars.String,
+    "trial": polars.Int64,
+    "status": polars.String,
+    "reason": polars.String,
+    "seconds": polars.Float64,
+    "metric": polars.String,
+    "node": polars.String,
+    "field": polars.String,
+    "value": polars.Float64,
+    "setup_ms": polars.Float64,
+    "started": polars.String,
+    "ended": polars.String,
+    "evidence": polars.String,
+    "log_tail": polars.String,
+    "superseded": polars.Int64,
+    "kind": polars.String,
+    "message": polars.String,
+    "advice": polars.String,
+}
+
+
+class CampaignData:
+    """A campaign as it was at the moment of opening: all frames belong together.
+
+    Trials of an interrupted instance count until the same treatment has been proven again in its round.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Raises UserError if `directory` holds no campaign, or one of another version."""
+        self.directory = directory
+        self._path = directory / FILE_NAME
+        # Asked first: a writer that ends in between has left its last words in the file by then.
+        being_written = is_being_written(directory)
+        self._connection = open_for_reading(self._path)
+        self._connection.execute("BEGIN")
+        self._campaign = _read_campaign(self._connection, being_written)
+
+    def __enter__(self) -> CampaignData:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def campaign(self) -> CampaignRecord:
+        """The campaign itself. Its state is `interrupted`, not `running`, if its writer is gone."""
+        return self._campaign
+
+    def cells(self) -> polars.DataFrame:
+        """One row per cell of the study: key, its levels, and `skipped`, the reason if it isn't measured."""
+        return self._frame(
+            "SELECT key, vpn, suite, image, mtu, transport, ip, payload_bytes, rate, direction, load, skipped"
+            " FROM cell ORDER BY rowid"
+        )
+
+    def instances(self) -> polars.DataFrame:
+        """One row per instance in the order of their start; `evidence` is JSON of `Evidence`, or null.
+
+        `superseded`: the instance was interrupted and has been run again, so that its trials don't count.
+        """
+        frame = self._frame(
+            "SELECT id AS instance, campaign_round, position, vpn, suite, image, mtu, runtime,"
+            " runtime_reason, status, reason, setup_ms, started, ended, evidence, log_tail,"
+            " id IN (SELECT instance FROM superseded) AS superseded FROM instance ORDER BY id"
+        )
+        return frame.with_columns(
+            _moment("started"), _moment("ended"), polars.col("superseded").cast(polars.Boolean)
+        )
+
+    def evidence(self, instance: int) -> Evidence | None:
+        """What the witness saw of one instance, if it looked."""
+        row = self._row("SELECT evidence FROM instance WHERE id = ?", instance)
+        if row is None or row[0] is None:
+            return None
+        return msgspec.json.decode(row[0], type=Evidence)
+
+    def trials(self) -> polars.DataFrame:
+        """Long format: one row per trial and metric.
+
+        Columns: campaign_round, instance, runtime, vpn, suite, image, mtu, transport, ip, payload_bytes, rate
+        (text or null), direction, load, trial, status, metric, value. A void trial has one row without metric
+        and value.
+        """
+        return self._frame(
+            f"SELECT {_TRIAL_LEVELS}, metric.name AS metric, metric.value FROM trial"
+            " JOIN instance ON instance.id = trial.instance LEFT JOIN metric ON metric.trial = trial.id"
+            f" WHERE {_COUNTED} ORDER BY trial.id, metric.name"
+        )
+
+    def node_costs(self) -> polars.DataFrame:
+        """Long format: the levels of `trials`, then node, field and value in processor seconds per second."""
+        return self._frame(
+            f"SELECT {_TRIAL_LEVELS}, node_cost.node, node_cost.field, node_cost.value FROM node_cost"
+            " JOIN trial ON trial.id = node_cost.trial JOIN instance ON instance.id = trial.instance"
+            f" WHERE {_COUNTED} ORDER BY trial.id, node_cost.node, node_cost.field"
+        )
+
+    def void_trials(self) -> polars.DataFrame:
+        """One row per void trial with its reason."""
+        return self._frame(
+            f"SELECT {_TRIAL_LEVELS}, trial.reason FROM trial JOIN instance ON instance.id = trial.instance"
+            f" WHERE {_COUNTED} AND trial.status = 'void' ORDER BY trial.id"
+        )
+
+    def warnings(self) -> polars.DataFrame:
+        """One row per warning: instance, trial or null, vpn, suite, kind, message, advice."""
+        return self._frame(
+            "SELECT warning.instance, warning.trial, instance.vpn, instance.suite, warning.kind,"
+            " warning.message, warning.advice FROM warning JOIN instance ON instance.id = warning.instance"
+            " WHERE warning.instance NOT IN (SELECT instance FROM superseded) ORDER BY warning.id"
+        )
+
+    def series(self, trial: int) -> dict[str, list[float]]:
+        """Name to samples of one trial's series."""
+        rows = self._connection.execute("SELECT name, samples FROM series WHERE trial = ?", (trial,))
+        return {name: msgspec.msgpack.decode(samples, type=list[float]) for name, samples in rows}
+
+    def histograms(self, trial: int) -> dict[str, bytes]:
+        """Name to encoded HDR histogram of one trial."""
+        return dict(self._connection.execute("SELECT name, counts FROM histogram WHERE trial = ?", (trial,)))
+
+    def _row(self, query: str, *parameters: object) -> tuple[str | None, ...] | None:
+        return self._connection.execute(query, parameters).fetchone()
+
+    def _frame(self, query: str) -> polars.DataFrame:
+        with translated_errors(self._path):
+            cursor = self._connection.execute(query)
+            schema = {column[0]: _TYPES[column[0]] for column in cursor.description}
+            return polars.DataFrame(cursor.fetchall(), schema=schema, orient="row")
+
+
+def _read_campaign(connection: sqlite3.Connection, being_written: bool) -> CampaignRecord:
+    row = connection.execute(
+        "SELECT id, created, study_id, study_title, study_question, study_toml, seed, plan, versions,"
+        " state, why FROM campaign"
+    ).fetchone()
+    identity, created, study_id, title, question, toml, seed, plan, versions, state, why = row
+    abandoned = state == "running" and not being_written
+    final_state: CampaignState = "interrupted" if abandoned else state
+    return CampaignRecord(
+        id=identity,
+        created=datetime.fromisoformat(created),
+        study_id=study_id,
+        study_title=title,
+        study_question=question,
+        study_toml=toml,
+        seed=seed,
+        plan=json.loads(plan),
+        versions=msgspec.json.decode(versions, type=Versions),
+        state=final_state,
+        why="its process ended without a word" if abandoned else why,
+    )
+
+
+def _moment(column: str) -> polars.Expr:
+    return polars.col(column).str.to_datetime("%Y-%m-%dT%H:%M:%S%.6f%:z", time_unit="us", time_zone="UTC")

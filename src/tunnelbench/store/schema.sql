@@ -1,0 +1,131 @@
+-- One campaign per file. Levels are columns under their vocabulary names; times are UTC in ISO 8601.
+
+CREATE TABLE campaign (
+    id TEXT PRIMARY KEY,
+    created TEXT NOT NULL,
+    product_version TEXT NOT NULL,
+    study_id TEXT NOT NULL,
+    study_title TEXT NOT NULL,
+    study_question TEXT NOT NULL,
+    study_toml TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    plan TEXT NOT NULL CHECK (json_valid(plan)),
+    versions TEXT NOT NULL CHECK (json_valid(versions)),
+    state TEXT NOT NULL CHECK (state IN ('running', 'interrupted', 'finished')),
+    why TEXT
+) STRICT;
+
+CREATE TABLE cell (
+    key TEXT PRIMARY KEY,
+    vpn TEXT NOT NULL,
+    suite TEXT NOT NULL,
+    image TEXT NOT NULL,
+    mtu INTEGER NOT NULL,
+    transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp')),
+    ip TEXT NOT NULL CHECK (ip IN ('ipv4', 'ipv6')),
+    payload_bytes INTEGER NOT NULL,
+    rate TEXT,
+    direction TEXT NOT NULL CHECK (direction IN ('forward', 'reverse')),
+    load TEXT NOT NULL,
+    skipped TEXT
+) STRICT;
+
+CREATE TABLE instance (
+    id INTEGER PRIMARY KEY,
+    campaign_round INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    vpn TEXT NOT NULL,
+    suite TEXT NOT NULL,
+    image TEXT NOT NULL,
+    mtu INTEGER NOT NULL,
+    runtime TEXT,
+    runtime_reason TEXT,
+    status TEXT NOT NULL
+        CHECK (status IN ('starting', 'proven', 'refused', 'failed', 'skipped', 'interrupted')),
+    reason TEXT,
+    setup_ms REAL,
+    started TEXT NOT NULL,
+    ended TEXT,
+    evidence TEXT CHECK (evidence IS NULL OR json_valid(evidence)),
+    log_tail TEXT
+) STRICT;
+
+CREATE TABLE trial (
+    id INTEGER PRIMARY KEY,
+    instance INTEGER NOT NULL REFERENCES instance (id),
+    position INTEGER NOT NULL,
+    transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp')),
+    ip TEXT NOT NULL CHECK (ip IN ('ipv4', 'ipv6')),
+    payload_bytes INTEGER NOT NULL,
+    rate TEXT,
+    direction TEXT NOT NULL CHECK (direction IN ('forward', 'reverse')),
+    load TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('ok', 'void')),
+    reason TEXT,
+    started TEXT NOT NULL,
+    seconds REAL NOT NULL
+) STRICT;
+
+CREATE INDEX trial_instance ON trial (instance);
+
+CREATE TABLE metric (
+    trial INTEGER NOT NULL REFERENCES trial (id),
+    name TEXT NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY (trial, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE node_cost (
+    trial INTEGER NOT NULL REFERENCES trial (id),
+    node TEXT NOT NULL,
+    field TEXT NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY (trial, node, field)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE series (
+    trial INTEGER NOT NULL REFERENCES trial (id),
+    name TEXT NOT NULL,
+    samples BLOB NOT NULL,
+    PRIMARY KEY (trial, name)
+) STRICT;
+
+CREATE TABLE histogram (
+    trial INTEGER NOT NULL REFERENCES trial (id),
+    name TEXT NOT NULL,
+    counts BLOB NOT NULL,
+    PRIMARY KEY (trial, name)
+) STRICT;
+
+CREATE TABLE warning (
+    id INTEGER PRIMARY KEY,
+    instance INTEGER NOT NULL REFERENCES instance (id),
+    trial INTEGER REFERENCES trial (id),
+    kind TEXT NOT NULL,
+    message TEXT NOT NULL,
+    advice TEXT NOT NULL
+) STRICT;
+
+-- No proof, no number.
+CREATE TRIGGER trial_needs_proof BEFORE INSERT ON trial
+WHEN (SELECT status FROM instance WHERE id = new.instance) IS NOT 'proven'
+BEGIN
+    SELECT RAISE(ABORT, 'a trial needs an instance that is proven');
+END;
+
+-- Interrupted instances whose treatment was brought up and proven again later in the same round:
+-- their trials are kept in the file but no longer counted.
+CREATE VIEW superseded AS
+SELECT interrupted.id AS instance
+FROM instance AS interrupted
+WHERE interrupted.status = 'interrupted' AND EXISTS (
+    SELECT 1 FROM instance AS again
+    WHERE again.id > interrupted.id
+        AND again.status = 'proven'
+        AND again.campaign_round = interrupted.campaign_round
+        AND again.vpn = interrupted.vpn
+        AND again.suite = interrupted.suite
+        AND again.image = interrupted.image
+        AND again.mtu = interrupted.mtu
+        AND again.runtime IS interrupted.runtime
+);
