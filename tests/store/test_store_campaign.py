@@ -198,6 +198,16 @@ def test_a_campaign_file_alone_can_be_read(tmp_path: Path) -> None:
         assert len(data.trials()) == 2
 
 
+def test_reading_leaves_nothing_behind_and_changes_nothing(tmp_path: Path) -> None:
+    create(tmp_path).close()
+    before = (tmp_path / FILE_NAME).read_bytes()
+    files = sorted(tmp_path.iterdir())
+    with CampaignData(tmp_path) as data:
+        data.trials()
+    assert sorted(tmp_path.iterdir()) == files
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+
+
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="can't be made"):

@@ -138,3 +138,17 @@ def _assert_fills_up(store: CampaignStore, instance_identity: int) -> int:
 def test_a_write_that_fails_for_another_reason_is_not_hidden(tmp_path: Path) -> None:
     with create(tmp_path) as store, pytest.raises(sqlite3.IntegrityError):
         store.add_trial(4711, trial())
+
+
+def test_a_read_only_disk_is_read_in_full_or_not_at_all(tiny_disk: Path) -> None:
+    whole, torn = tiny_disk / "whole", tiny_disk / "torn"
+    torn.mkdir()
+    with create(whole) as store:
+        store.add_trial(add_proven(store, instance()), trial())
+        for name in (FILE_NAME, f"{FILE_NAME}-wal"):
+            (torn / name).write_bytes((whole / name).read_bytes())
+    subprocess.run(["mount", "-o", "remount,ro", str(tiny_disk)], check=True)
+    with CampaignData(whole) as data:
+        assert len(data.trials()) == 2
+    with pytest.raises(UserError, match="can't be opened"):
+        CampaignData(torn)

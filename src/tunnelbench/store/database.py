@@ -60,22 +60,29 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Connect without the power to write; a writer may be at work at the same time.
+    """Connect without changing any row; a writer may be at work at the same time.
 
     Raises UserError if there is no such file, or if it isn't a campaign of this version.
     """
     require_campaign(path)
-    mode = "mode=ro" if _can_share(path) else "mode=ro&immutable=1"
+    address = f"file:{quote(str(path.absolute()))}?{_reading_mode(path)}"
     with translated_errors(path):
-        connection = sqlite3.connect(
-            f"file:{quote(str(path.absolute()))}?{mode}", uri=True, isolation_level=None
-        )
+        connection = sqlite3.connect(address, uri=True, isolation_level=None)
         try:
             _check_identity(connection, path)
+            connection.execute("PRAGMA query_only = ON")
         except BaseException:
             connection.close()
             raise
     return connection
+
+
+def _reading_mode(path: Path) -> str:
+    """A reader that may write clears away, as the last to close, the files that connections share."""
+    if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
+        return "mode=rw"
+    log = path.with_name(path.name + "-wal")
+    return "mode=ro" if log.exists() else "mode=ro&immutable=1"
 
 
 def require_campaign(path: Path) -> None:
@@ -85,11 +92,6 @@ def require_campaign(path: Path) -> None:
             f"There is no campaign in {path.parent}: {path.name} is missing.",
             advice="Give the directory that `tunnelbench run --out` wrote.",
         )
-
-
-def _can_share(path: Path) -> bool:
-    """Whether SQLite can keep its shared index beside the file; it can't on a read-only medium."""
-    return os.access(path.parent, os.W_OK) or path.with_name(path.name + "-shm").exists()
 
 
 def _check_identity(connection: sqlite3.Connection, path: Path) -> None:
@@ -127,6 +129,7 @@ def translated_errors(path: Path) -> Generator[None]:
             raise _not_a_campaign(path) from error
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
             raise UserError(
-                f"{path} can't be opened: {error}.", advice="Check the permissions of its directory."
+                f"{path} can't be opened: {error}.",
+                advice="Check its permissions, or copy the whole directory to a place that can be written.",
             ) from error
         raise
