@@ -1,0 +1,118 @@
+//! Arrivals over time, whole and in the measured window.
+
+use crate::outcome::{Series, Tally};
+use crate::schedule::Schedule;
+
+const STEP: u64 = 100_000_000;
+
+/// Counts arrivals by their time since the start of the schedule.
+pub(crate) struct ArrivalCounter {
+    schedule: Schedule,
+    steps: Vec<Tally>,
+    measured: Tally,
+    last: i64,
+    longest_gap: i64,
+}
+
+impl ArrivalCounter {
+    pub fn new(schedule: Schedule) -> Self {
+        let steps = (schedule.end() as u64).div_ceil(STEP) as usize;
+        let last = schedule.measured_from();
+        Self {
+            schedule,
+            steps: vec![Tally::default(); steps],
+            measured: Tally::default(),
+            last,
+            longest_gap: 0,
+        }
+    }
+
+    /// `at` is ns since the start of the schedule; arrivals before it or after its end are in no step.
+    pub fn add(&mut self, at: i64, bytes: u64) {
+        let Ok(since_start) = u64::try_from(at) else {
+            return;
+        };
+        if let Some(step) = self.steps.get_mut((since_start / STEP) as usize) {
+            step.add(bytes);
+        }
+        if self.schedule.measures(at) {
+            self.measured.add(bytes);
+            self.longest_gap = self.longest_gap.max(at - self.last);
+            self.last = at;
+        }
+    }
+
+    /// Arrivals in the measured window.
+    pub fn measured(&self) -> Tally {
+        self.measured
+    }
+
+    /// The longest time in the measured window without an arrival, ns.
+    pub fn longest_gap(&self) -> u64 {
+        self.longest_gap
+            .max(self.schedule.measured_to() - self.last) as u64
+    }
+
+    pub fn datagrams(&self) -> Series {
+        Series {
+            packets: Some(self.steps.iter().map(|step| step.packets).collect()),
+            ..self.stream()
+        }
+    }
+
+    pub fn stream(&self) -> Series {
+        Series {
+            step: STEP,
+            bytes: self.steps.iter().map(|step| step.bytes).collect(),
+            packets: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEDULE: Schedule = Schedule {
+        start_at: 0,
+        warm_up: 100_000_000,
+        measure: 200_000_000,
+        cool_down: 50_000_000,
+    };
+
+    #[test]
+    fn arrivals_fall_into_steps_and_the_window() {
+        let mut arrivals = ArrivalCounter::new(SCHEDULE);
+        for at in [
+            -1,
+            0,
+            99_999_999,
+            100_000_000,
+            299_999_999,
+            300_000_000,
+            349_999_999,
+            400_000_000,
+        ] {
+            arrivals.add(at, 10);
+        }
+        assert_eq!(arrivals.stream().bytes, [20, 10, 10, 20]);
+        assert_eq!(arrivals.datagrams().packets, Some(vec![2, 1, 1, 2]));
+        assert_eq!(
+            arrivals.measured(),
+            Tally {
+                packets: 2,
+                bytes: 20
+            }
+        );
+    }
+
+    #[test]
+    fn the_longest_gap_reaches_to_the_ends_of_the_window() {
+        let mut arrivals = ArrivalCounter::new(SCHEDULE);
+        assert_eq!(arrivals.longest_gap(), 200_000_000);
+        arrivals.add(130_000_000, 1);
+        assert_eq!(arrivals.longest_gap(), 170_000_000);
+        arrivals.add(290_000_000, 1);
+        assert_eq!(arrivals.longest_gap(), 160_000_000);
+    }
+}
