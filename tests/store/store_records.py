@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tunnelbench.store.model import (
     CampaignRecord,
-    CellRecord,
     Evidence,
     InstanceRecord,
     TrialRecord,
@@ -15,6 +14,7 @@ from tunnelbench.store.model import (
     WarningRecord,
 )
 from tunnelbench.store.write import CampaignStore
+from tunnelbench.study.cells import Cell, Point, Treatment
 
 STARTED = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 
@@ -37,9 +37,9 @@ CAMPAIGN = CampaignRecord(
     created=STARTED,
 )
 
-CELL = CellRecord(
-    "open/none|tcp", "open", "none", "debian-12", 1500, "tcp", "ipv4", 65536, None, "forward", "engine"
-)
+TCP = Point(transport="tcp", ip="ipv4", payload_bytes=65536, rate=None, direction="forward", load="engine")
+UDP = Point(transport="udp", ip="ipv6", payload_bytes=64, rate=10**9, direction="reverse", load="engine")
+CELL = Cell(treatment=Treatment(vpn="open", suite="none", image="debian-12", mtu=1500), point=UDP)
 
 EVIDENCE = Evidence(
     packets={"esp": 12, "arp": 2},
@@ -55,20 +55,14 @@ WARNING = WarningRecord("unstable", "the trials differ by 40 %", "repeat with mo
 
 
 def instance(vpn: str = "open", campaign_round: int = 1, position: int = 0) -> InstanceRecord:
-    return InstanceRecord(
-        campaign_round, position, vpn, "none", "debian-12", 1500, "namespace", "can carry it"
-    )
+    treatment = Treatment(vpn=vpn, suite="none", image="debian-12", mtu=1500)
+    return InstanceRecord(campaign_round, position, treatment, "namespace", "can carry it")
 
 
 def trial(position: int = 0, throughput: float = 900.0) -> TrialRecord:
     return TrialRecord(
         position=position,
-        transport="tcp",
-        ip="ipv4",
-        payload_bytes=65536,
-        rate=None,
-        direction="forward",
-        load="engine",
+        point=TCP,
         started=STARTED,
         seconds=2.0,
         metrics={"throughput": throughput, "wire_overhead": 1.05},
@@ -80,9 +74,7 @@ def trial(position: int = 0, throughput: float = 900.0) -> TrialRecord:
 
 
 def void_trial(position: int = 0, reason: str = "openvpn on gw1 died") -> TrialRecord:
-    return TrialRecord(
-        position, "tcp", "ipv4", 65536, None, "forward", "engine", STARTED, 0.5, status="void", reason=reason
-    )
+    return TrialRecord(position, TCP, STARTED, 0.5, status="void", reason=reason)
 
 
 def create(directory: Path) -> CampaignStore:

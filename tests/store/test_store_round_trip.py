@@ -28,6 +28,7 @@ from store_records import (
 
 from tunnelbench.store.model import Evidence, InstanceRecord, TrialRecord, WarningRecord
 from tunnelbench.store.read import CampaignData
+from tunnelbench.study.cells import Point, Treatment
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=12)
@@ -38,10 +39,7 @@ INSTANCES = st.builds(
     InstanceRecord,
     campaign_round=st.integers(1, 1000),
     position=st.integers(0, 1000),
-    vpn=TEXT,
-    suite=TEXT,
-    image=TEXT,
-    mtu=st.integers(68, 65535),
+    treatment=st.builds(Treatment, vpn=TEXT, suite=TEXT, image=TEXT, mtu=st.integers(68, 65535)),
     runtime=st.none() | st.sampled_from(["namespace", "kernel"]),
     runtime_reason=st.none() | TEXT,
 )
@@ -55,15 +53,19 @@ EVIDENCES = st.builds(
     suite_read_back=TEXT,
     first_packets=st.lists(TEXT, max_size=3),
 )
-TRIALS = st.builds(
-    TrialRecord,
-    position=st.integers(0, 1000),
+POINTS = st.builds(
+    Point,
     transport=st.sampled_from(["tcp", "udp"]),
     ip=st.sampled_from(["ipv4", "ipv6"]),
     payload_bytes=st.integers(0, 2**31),
-    rate=st.none() | st.sampled_from(["max", "1000000"]),
+    rate=st.none() | st.just("max") | st.integers(1, 10**12),
     direction=st.sampled_from(["forward", "reverse"]),
     load=TEXT,
+)
+TRIALS = st.builds(
+    TrialRecord,
+    position=st.integers(0, 1000),
+    point=POINTS,
     started=st.datetimes(timezones=st.just(timezone(timedelta(hours=-3, minutes=30)))),
     seconds=st.floats(0, 1e6),
     metrics=st.dictionaries(NAMES, NUMBERS, min_size=1, max_size=5),
@@ -106,8 +108,9 @@ def _assert_same_trials(data: CampaignData, identities: list[int], records: list
     for identity, record in zip(identities, records, strict=True):
         rows = frame.filter(polars.col("trial") == identity)
         assert dict(rows.select("metric", "value").iter_rows()) == record.metrics
-        assert {row["rate"] for row in rows.iter_rows(named=True)} == {record.rate}
-        assert set(rows["payload_bytes"]) == {record.payload_bytes}
+        rate = None if record.point.rate is None else str(record.point.rate)
+        levels = {**record.point.model_dump(), "rate": rate}
+        assert rows.select(levels.keys()).unique().to_dicts() == [levels]
         cost = costs.filter(polars.col("trial") == identity).select("node", "field", "value").iter_rows()
         assert {(node, field): value for node, field, value in cost} == {
             (node, field): value
@@ -126,8 +129,8 @@ def test_campaign_and_cells(tmp_path: Path) -> None:
     with create(tmp_path), CampaignData(tmp_path) as data:
         assert data.campaign() == CAMPAIGN
         (row,) = data.cells().iter_rows(named=True)
-        assert row == {column: getattr(CELL, column) for column in row}
-        assert len(row) == 12
+        point = {**CELL.point.model_dump(), "rate": "1000000000"}
+        assert row == {"key": CELL.key, **CELL.treatment.model_dump(), **point, "skipped": None}
 
 
 def test_the_columns_of_trials(tmp_path: Path) -> None:

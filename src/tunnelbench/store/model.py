@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
+from tunnelbench.study.cells import Point, Treatment
+
 CampaignState = Literal["running", "interrupted", "finished"]
 InstanceEnd = Literal["proven", "refused", "failed", "skipped"]
-Transport = Literal["tcp", "udp"]
-InternetProtocol = Literal["ipv4", "ipv6"]
-Direction = Literal["forward", "reverse"]
 TrialStatus = Literal["ok", "void"]
 
 
@@ -56,36 +55,13 @@ class CampaignRecord:
 
 
 @dataclass(frozen=True)
-class CellRecord:
-    """One combination of levels that the study asks for, and why it is skipped where it is."""
-
-    key: str
-    vpn: str
-    suite: str
-    image: str
-    mtu: int
-    transport: Transport
-    ip: InternetProtocol
-    payload_bytes: int
-    rate: str | None
-    """Bits per second, or `max`; None for TCP."""
-    direction: Direction
-    load: str
-    skipped: str | None = None
-
-
-@dataclass(frozen=True)
 class InstanceRecord:
     """One bring-up of a treatment: where it stands in the plan and where its gateways run."""
 
     campaign_round: int
     position: int
     """Place in the round's order, from 0."""
-    vpn: str
-    suite: str
-    image: str
-    mtu: int
-    """Bytes."""
+    treatment: Treatment
     runtime: str | None
     """`namespace` or `kernel`; None for a treatment that no runtime here can carry."""
     runtime_reason: str | None = None
@@ -130,13 +106,7 @@ class TrialRecord:
 
     position: int
     """Place in the instance's order, from 0."""
-    transport: Transport
-    ip: InternetProtocol
-    payload_bytes: int
-    rate: str | None
-    """Bits per second, or `max`; None for TCP."""
-    direction: Direction
-    load: str
+    point: Point
     started: datetime
     seconds: float
     """Length of the measured window."""

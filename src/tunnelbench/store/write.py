@@ -24,13 +24,13 @@ from tunnelbench.store.lock import WriterLock
 from tunnelbench.store.model import (
     CampaignRecord,
     CampaignState,
-    CellRecord,
     Evidence,
     InstanceEnd,
     InstanceRecord,
     TrialRecord,
     WarningRecord,
 )
+from tunnelbench.study.cells import Cell, Point, Treatment
 
 
 class CampaignStore:
@@ -48,7 +48,7 @@ class CampaignStore:
         self._connection = open_for_writing(self._path)
 
     @classmethod
-    def create(cls, directory: Path, campaign: CampaignRecord, cells: Iterable[CellRecord]) -> CampaignStore:
+    def create(cls, directory: Path, campaign: CampaignRecord, cells: Iterable[Cell]) -> CampaignStore:
         """Start the file of a new campaign in `directory`, which is made if it is missing.
 
         Raises UserError if it holds a campaign already, is being written, or can't be written.
@@ -65,7 +65,7 @@ class CampaignStore:
             def fill(connection: sqlite3.Connection) -> None:
                 _insert_campaign(connection, campaign)
                 for cell in cells:
-                    _insert(connection, "cell", _columns(cell))
+                    _insert_cell(connection, cell)
 
             create_database(directory / FILE_NAME, fill)
             return cls(directory, lock)
@@ -110,13 +110,21 @@ class CampaignStore:
             "SELECT campaign_round, position, vpn, suite, image, mtu, runtime, runtime_reason FROM instance"
             " WHERE ended IS NOT NULL AND status <> 'interrupted' ORDER BY id"
         )
-        return [InstanceRecord(*row) for row in rows]
+        return [
+            InstanceRecord(
+                campaign_round,
+                position,
+                Treatment(vpn=vpn, suite=suite, image=image, mtu=mtu),
+                runtime,
+                runtime_reason,
+            )
+            for campaign_round, position, vpn, suite, image, mtu, runtime, runtime_reason in rows
+        ]
 
     def begin_instance(self, instance: InstanceRecord) -> int:
         """Note that this instance is being brought up now; returns its id."""
         with self._transaction() as connection:
-            row = {**_columns(instance), "status": "starting", "started": _now()}
-            return _insert(connection, "instance", row)
+            return _insert_instance(connection, instance)
 
     def prove(self, instance: int, evidence: Evidence, setup_ms: float) -> None:
         """The witness has accepted the instance, which took `setup_ms` to come up: now it takes trials."""
@@ -216,10 +224,24 @@ def _insert_campaign(connection: sqlite3.Connection, campaign: CampaignRecord) -
     _insert(connection, "campaign", row)
 
 
+def _insert_cell(connection: sqlite3.Connection, cell: Cell) -> None:
+    row = {
+        "key": cell.key,
+        **cell.treatment.model_dump(),
+        **_point_columns(cell.point),
+        "skipped": cell.skipped,
+    }
+    _insert(connection, "cell", row)
+
+
+def _insert_instance(connection: sqlite3.Connection, instance: InstanceRecord) -> int:
+    row = _columns(instance, without=("treatment",)) | instance.treatment.model_dump()
+    return _insert(connection, "instance", {**row, "status": "starting", "started": _now()})
+
+
 def _insert_trial(connection: sqlite3.Connection, instance: int, trial: TrialRecord) -> int:
-    row = _columns(trial)
-    for name in ("metrics", "node_costs", "series", "histograms", "warnings"):
-        del row[name]
+    tables = ("metrics", "node_costs", "series", "histograms", "warnings")
+    row = _columns(trial, without=("point", *tables)) | _point_columns(trial.point)
     identity = _insert(connection, "trial", {**row, "instance": instance, "started": _utc(trial.started)})
     for name, value in trial.metrics.items():
         _insert(connection, "metric", {"trial": identity, "name": name, "value": value})
@@ -245,10 +267,15 @@ def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, object
     return cursor.lastrowid
 
 
+def _point_columns(point: Point) -> dict[str, object]:
+    return {**point.model_dump(), "rate": None if point.rate is None else str(point.rate)}
+
+
 def _columns(
-    record: CampaignRecord | CellRecord | InstanceRecord | TrialRecord | WarningRecord,
+    record: CampaignRecord | InstanceRecord | TrialRecord | WarningRecord, without: Iterable[str] = ()
 ) -> dict[str, object]:
-    return {column.name: getattr(record, column.name) for column in fields(record)}
+    names = {column.name for column in fields(record)} - set(without)
+    return {name: getattr(record, name) for name in names}
 
 
 def _json(value: object) -> str:
