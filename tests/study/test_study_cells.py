@@ -1,0 +1,132 @@
+"""The expansion of studies into cells."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunnelbench.errors import UserError
+from tunnelbench.study.catalogue import Catalogue
+from tunnelbench.study.cells import Cell, Treatment, expand
+from tunnelbench.study.model import About, Factors, Payloads, Study
+from tunnelbench.study.quantity import SendingRate
+
+
+def study_of(factors: Factors) -> Study:
+    return Study(study=About(id="one", title="One", question="Which?"), factors=factors)
+
+
+def test_the_baseline_comes_first_where_the_study_lacks_it(catalogue: Catalogue) -> None:
+    cells = expand(study_of(Factors(tunnel=("ipip",), mtu=(1500, 9000))), catalogue)
+    assert [cell.treatment.tunnel for cell in cells] == ["open", "open", "ipip", "ipip"]
+    assert [cell.treatment.mtu for cell in cells] == [1500, 9000, 1500, 9000]
+    assert all(cell.skipped is None for cell in cells)
+
+
+def test_a_baseline_that_the_study_lists_keeps_its_place(catalogue: Catalogue) -> None:
+    cells = expand(study_of(Factors(tunnel=("ipip", "open/none"))), catalogue)
+    assert [cell.treatment.tunnel for cell in cells] == ["ipip", "open"]
+
+
+def test_overlapping_patterns_give_each_tunnel_once(catalogue: Catalogue) -> None:
+    cells = expand(study_of(Factors(tunnel=("openvpn/aes-256-gcm", "openvpn/*", "open"))), catalogue)
+    tunnels = [cell.treatment.tunnel for cell in cells]
+    assert tunnels[0] == "openvpn/aes-256-gcm"
+    assert len(tunnels) == len(set(tunnels)) == len(catalogue.vpns["openvpn"].suites) + 1
+
+
+def test_what_a_vpn_cannot_carry_is_skipped_with_the_reason(catalogue: Catalogue) -> None:
+    factors = Factors(tunnel=("ssh-port-forwarding/aes128-cbc-sha1",), transport=("tcp", "udp"), ip=("ipv6",))
+    skipped = {
+        (cell.treatment.vpn, cell.point.transport): cell.skipped
+        for cell in expand(study_of(factors), catalogue)
+    }
+    assert skipped == {
+        ("open", "tcp"): None,
+        ("open", "udp"): None,
+        ("ssh-port-forwarding", "tcp"): None,
+        ("ssh-port-forwarding", "udp"): "SSH port forwarding doesn't carry UDP over IPv6",
+    }
+
+
+def test_ipv6_needs_its_smallest_mtu(catalogue: Catalogue) -> None:
+    factors = Factors(tunnel=("open",), ip=("ipv4", "ipv6"), mtu=(1279, 1280))
+    reasons = {
+        (cell.treatment.mtu, cell.point.ip): cell.skipped for cell in expand(study_of(factors), catalogue)
+    }
+    assert reasons.pop((1279, "ipv6")) == "IPv6 needs an MTU of at least 1280 bytes (RFC 8200), not 1279"
+    assert set(reasons.values()) == {None}
+
+
+def test_rates_belong_to_udp_and_packet_rates_follow_the_payload(catalogue: Catalogue) -> None:
+    factors = Factors(
+        tunnel=("open",),
+        transport=("tcp", "udp"),
+        payload_bytes=Payloads(tcp=(65_536,), udp=(100, 1000)),
+        rate=(SendingRate(None), SendingRate(1000, "packets/s"), SendingRate(800_000)),
+    )
+    points = [cell.point for cell in expand(study_of(factors), catalogue)]
+    assert [(point.transport, point.payload_bytes, point.rate) for point in points] == [
+        ("tcp", 65_536, None),
+        ("udp", 100, "max"),
+        ("udp", 100, 800_000),  # 1000 packets/s and 800 kbit/s are the same here
+        ("udp", 1000, "max"),
+        ("udp", 1000, 8_000_000),
+        ("udp", 1000, 800_000),
+    ]
+
+
+def test_keys_are_stable() -> None:
+    cell = Cell.model_validate_json(
+        '{"treatment": {"vpn": "openvpn", "suite": "aes-256-gcm", "image": "bookworm", "mtu": 1500},'
+        '"point": {"transport": "udp", "ip": "ipv4", "payload_bytes": 1400, "rate": "max",'
+        '"direction": "forward", "load": "engine"}}'
+    )
+    assert cell.key == (
+        "openvpn/aes-256-gcm image=bookworm mtu=1500 udp ipv4 payload=1400 rate=max forward engine"
+    )
+    assert cell.treatment.baseline == Treatment(vpn="open", suite="none", image="bookworm", mtu=1500)
+    assert cell.treatment.baseline.is_baseline
+    assert cell.treatment.baseline.tunnel == "open"
+    assert Cell.model_validate_json(cell.model_dump_json()) == cell
+
+
+@pytest.mark.parametrize("factors", [Factors(tunnel=("ipsec/x",)), Factors(tunnel=("open",), load=("x",))])
+def test_unknown_names_are_refused(catalogue: Catalogue, factors: Factors) -> None:
+    with pytest.raises(UserError, match="unknown"):
+        expand(study_of(factors), catalogue)
+
+
+def some(*levels: object) -> st.SearchStrategy[tuple[object, ...]]:
+    return st.lists(st.sampled_from(levels), min_size=1, unique=True).map(tuple)
+
+
+factors_of_any_size = st.builds(
+    Factors,
+    tunnel=some("open", "ipip", "openvpn/*", "ssh-port-forwarding/3des-cbc-sha1", "ssh-vpn/aes*"),
+    image=some("bookworm", "trixie"),
+    mtu=some(1000, 1500, 9000),
+    transport=some("tcp", "udp"),
+    ip=some("ipv4", "ipv6"),
+    payload_bytes=st.builds(Payloads, tcp=some(64, 131_072), udp=some(64, 1400)),
+    rate=st.lists(st.integers(1, 10**9), min_size=1, max_size=3, unique=True).map(
+        lambda amounts: tuple(map(SendingRate, amounts))
+    ),
+    direction=some("forward", "reverse"),
+    load=some("engine", "iperf3"),
+)
+
+
+@given(factors_of_any_size)
+def test_cells_are_the_full_crossing_once_each(catalogue: Catalogue, factors: Factors) -> None:
+    cells = expand(study_of(factors), catalogue)
+    treatments = {cell.treatment for cell in cells}
+    points = {cell.point for cell in cells}
+    assert len(cells) == len(treatments) * len(points) == len({cell.key for cell in cells})
+    assert {(cell.treatment, cell.point) for cell in cells} == set(product(treatments, points))
+    assert {treatment.baseline for treatment in treatments} <= treatments
+    tunnels = {tunnel for pattern in (*factors.tunnel, "open") for tunnel in catalogue.tunnels(pattern)}
+    assert len(treatments) == len(tunnels) * len(factors.image) * len(factors.mtu)
