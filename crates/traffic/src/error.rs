@@ -14,10 +14,10 @@ pub enum TrafficError {
     #[error("the job is not valid: {0}")]
     Invalid(String),
 
-    /// `start_at` had passed when the sender was ready to send, by this many nanoseconds.
-    #[error("the start of the schedule had passed by {} ms when the sender was ready; plan it later", milliseconds(*.by))]
+    /// It was too late to follow the schedule.
+    #[error("the schedule had started {} ms before this end was ready; plan its start later", milliseconds(*.by))]
     StartPassed {
-        /// How late the sender was, ns.
+        /// How long after `start_at` this end was ready, ns.
         by: i64,
     },
 
@@ -30,15 +30,13 @@ pub enum TrafficError {
         source: io::Error,
     },
 
-    /// Not all TCP streams were there in time.
-    #[error("only {connected} of {asked} TCP streams were connected {}", .by)]
+    /// A listener did not get all its TCP streams in time.
+    #[error("only {connected} of {asked} TCP streams were connected when the warm-up was over")]
     NotConnected {
         /// Streams that were.
         connected: usize,
         /// Streams that the job asks for.
         asked: usize,
-        /// The time limit that passed, in words.
-        by: String,
     },
 
     /// A TCP connection ended before the end of the measured window.

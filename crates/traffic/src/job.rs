@@ -166,7 +166,7 @@ pub struct EchoProbe {
     /// Repeated after the header so that it can be searched for on a wire; zeros where there is none.
     #[serde(default)]
     pub marker: Option<ByteBuf>,
-    /// How long a reply may take, ns; later ones do not count.
+    /// How long a reply, and over TCP the connection, may take, ns, at most 60 s; later replies do not count.
     pub timeout: u64,
     /// End at the first reply. Until then no failure is final: a TCP connection is tried again at each interval.
     #[serde(default)]

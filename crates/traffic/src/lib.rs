@@ -5,25 +5,34 @@
 
 #![forbid(unsafe_op_in_unsafe_fn)]
 
+mod batch;
 mod clock;
 mod content;
 mod datagram;
+mod echo_probe;
+mod echo_serve;
 mod error;
 pub mod histogram;
 mod jitter;
 pub mod job;
 pub mod outcome;
 mod pacing;
+mod probe_channel;
 mod running;
 mod schedule;
 mod sequence;
 mod series;
+mod socket;
+mod tcp_flow;
+mod tcp_open;
+mod udp_receive;
+mod udp_send;
 
 pub use datagram::{HEADER_BYTES, LARGEST_PAYLOAD};
 pub use error::TrafficError;
 pub use job::Job;
 pub use outcome::Outcome;
-pub use running::Running;
+pub use running::{Running, Stopper};
 pub use schedule::{LONGEST_JOB, Schedule};
 
 /// Validates `job`, opens its sockets and starts its threads.
@@ -34,6 +43,12 @@ pub use schedule::{LONGEST_JOB, Schedule};
 /// [`TrafficError::Invalid`] for a job beyond the limits, [`TrafficError::Io`] where a socket cannot be had,
 /// [`TrafficError::StartPassed`] when it is too late to send on schedule.
 pub fn start(job: Job) -> Result<Running, TrafficError> {
-    let _ = job;
-    Err(TrafficError::Invalid("this job is not carried yet".into()))
+    match job {
+        Job::UdpSend(job) => udp_send::start(job),
+        Job::UdpReceive(job) => udp_receive::start(job),
+        Job::TcpConnect(job) => tcp_open::connect(job),
+        Job::TcpListen(job) => tcp_open::listen(job),
+        Job::EchoServe(job) => echo_serve::start(&job),
+        Job::EchoProbe(job) => echo_probe::start(job),
+    }
 }

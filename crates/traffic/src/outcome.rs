@@ -37,6 +37,11 @@ impl Tally {
         self.packets += 1;
         self.bytes += bytes;
     }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
 }
 
 /// What a UDP sender sent. Loss is `1 - received.measured.packets / sent.measured.packets`.

@@ -48,6 +48,12 @@ impl Running {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// Something to stop the job with while another thread waits for its end.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.stop))
+    }
+
     /// Waits for the end of the job.
     ///
     /// # Errors
@@ -59,6 +65,17 @@ impl Running {
         thread
             .join()
             .unwrap_or_else(|panic| Err(TrafficError::Defect(panic_text(panic.as_ref()))))
+    }
+}
+
+/// Stops a job from afar.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<AtomicBool>);
+
+impl Stopper {
+    /// Does what [`Running::stop`] does.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

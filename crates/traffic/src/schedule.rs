@@ -7,6 +7,9 @@ use crate::error::TrafficError;
 /// The longest that a job may last, waiting for its start included.
 pub const LONGEST_JOB: u64 = 3_600_000_000_000;
 
+/// How far the start may have passed when a sender is ready, ns.
+pub(crate) const START_TOLERANCE: i64 = 5_000_000;
+
 /// The time plan of one trial. Both ends get the same one, each in its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +42,16 @@ impl Schedule {
             _ => Err(TrafficError::Invalid(
                 "the schedule with the time until its start would take longer than an hour".into(),
             )),
+        }
+    }
+
+    /// Refuses a schedule whose start has passed by more than `tolerance` ns.
+    pub(crate) fn check_start(&self, now: i64, tolerance: i64) -> Result<(), TrafficError> {
+        let by = now.saturating_sub(self.start_at);
+        if by > tolerance {
+            Err(TrafficError::StartPassed { by })
+        } else {
+            Ok(())
         }
     }
 

@@ -42,6 +42,14 @@ impl ArrivalCounter {
         }
     }
 
+    /// Adds what another counter of the same schedule counted; gaps stay apart.
+    pub fn merge(&mut self, other: &Self) {
+        for (sum, step) in self.steps.iter_mut().zip(&other.steps) {
+            sum.merge(*step);
+        }
+        self.measured.merge(other.measured);
+    }
+
     /// Arrivals in the measured window.
     pub fn measured(&self) -> Tally {
         self.measured

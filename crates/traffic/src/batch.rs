@@ -1,0 +1,215 @@
+//! Many datagrams in one system call.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use libc::{c_uint, iovec, mmsghdr};
+use socket2::Socket;
+
+use crate::content::RANDOM_PERIOD;
+use crate::datagram::{HEADER_BYTES, Header};
+use crate::job::Content;
+
+/// Room for every receive timestamp that Linux may attach.
+const CONTROL_BYTES: usize = 64;
+
+/// As large as the largest datagram, and a little more so that the starts of the buffers do not compete for the same
+/// lines of the processor's cache.
+const RECEIVE_STRIDE: usize = 65_536 + 192;
+
+/// Bytes of an IPv6 socket address, the larger of the two kinds.
+const ADDRESS_BYTES: usize = size_of::<libc::sockaddr_in6>();
+
+/// Datagrams of one size with their content in place, sent over and over with new headers.
+pub(crate) struct SendBatch {
+    memory: Vec<u8>,
+    payload_bytes: usize,
+    slots: usize,
+    first: usize,
+    count: usize,
+    vectors: Vec<iovec>,
+    messages: Vec<mmsghdr>,
+}
+
+impl SendBatch {
+    pub fn new(largest: usize, payload_bytes: usize, content: &Content) -> Self {
+        let slots = if content.repeats() {
+            largest
+        } else {
+            largest.max(RANDOM_PERIOD.div_ceil(payload_bytes))
+        };
+        let mut memory = vec![0; slots * payload_bytes];
+        if content.repeats() {
+            memory
+                .chunks_exact_mut(payload_bytes)
+                .for_each(|datagram| content.fill(&mut datagram[HEADER_BYTES..]));
+        } else {
+            content.fill(&mut memory);
+        }
+        let vectors = vec![
+            iovec {
+                iov_base: std::ptr::null_mut(),
+                iov_len: payload_bytes
+            };
+            largest
+        ];
+        Self {
+            memory,
+            payload_bytes,
+            slots,
+            first: 0,
+            count: 0,
+            vectors,
+            messages: vec![empty_message(); largest],
+        }
+    }
+
+    /// Takes the next datagrams and writes their headers.
+    pub fn prepare(&mut self, headers: impl ExactSizeIterator<Item = Header>) {
+        self.first += self.count;
+        self.count = headers.len().min(self.messages.len());
+        if self.first + self.count > self.slots {
+            self.first = 0;
+        }
+        let used = &mut self.memory[self.first * self.payload_bytes..];
+        for (datagram, header) in used.chunks_exact_mut(self.payload_bytes).zip(headers) {
+            datagram[..HEADER_BYTES].copy_from_slice(&header.encode());
+        }
+    }
+
+    /// Sends the prepared datagrams but the first `done` on a connected socket; returns how many the system took.
+    pub fn send(&mut self, socket: &Socket, done: usize) -> io::Result<usize> {
+        let start = (self.first + done) * self.payload_bytes;
+        let used = &mut self.memory[start..(self.first + self.count) * self.payload_bytes];
+        let datagrams = used.chunks_exact_mut(self.payload_bytes);
+        for ((vector, message), datagram) in self
+            .vectors
+            .iter_mut()
+            .zip(&mut self.messages)
+            .zip(datagrams)
+        {
+            vector.iov_base = datagram.as_mut_ptr().cast();
+            message.msg_hdr.msg_iov = vector;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let count = (self.count - done) as c_uint;
+        // SAFETY: the first `count` messages point to vectors, and those to datagrams, that this value owns.
+        let sent =
+            unsafe { libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), count, 0) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+/// Room for datagrams of any size.
+pub(crate) struct ReceiveBatch {
+    memory: Vec<u8>,
+    sources: Vec<Source>,
+    controls: Vec<Control>,
+    vectors: Vec<iovec>,
+    messages: Vec<mmsghdr>,
+}
+
+/// A socket address as the kernel wrote it, good for telling sources apart.
+pub(crate) type Source = [u8; ADDRESS_BYTES];
+
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+/// One datagram of a batch.
+pub(crate) struct Received<'a> {
+    pub payload: &'a [u8],
+    pub source: &'a Source,
+    /// CLOCK_REALTIME in ns, where the kernel attached it.
+    pub timestamp: Option<i64>,
+}
+
+impl ReceiveBatch {
+    pub fn new(largest: usize) -> Self {
+        Self {
+            memory: vec![0; largest * RECEIVE_STRIDE],
+            sources: vec![[0; ADDRESS_BYTES]; largest],
+            controls: vec![Control([0; CONTROL_BYTES]); largest],
+            vectors: vec![
+                iovec {
+                    iov_base: std::ptr::null_mut(),
+                    iov_len: RECEIVE_STRIDE
+                };
+                largest
+            ],
+            messages: vec![empty_message(); largest],
+        }
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Takes what is there without waiting; returns how many datagrams that are.
+    pub fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+        let buffers = self.memory.chunks_exact_mut(RECEIVE_STRIDE);
+        let places = self.sources.iter_mut().zip(&mut self.controls).zip(buffers);
+        for ((vector, message), ((source, control), buffer)) in
+            self.vectors.iter_mut().zip(&mut self.messages).zip(places)
+        {
+            vector.iov_base = buffer.as_mut_ptr().cast();
+            let header = &mut message.msg_hdr;
+            header.msg_iov = vector;
+            header.msg_iovlen = 1;
+            header.msg_name = source.as_mut_ptr().cast();
+            header.msg_namelen = ADDRESS_BYTES as libc::socklen_t;
+            header.msg_control = control.0.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL_BYTES as _;
+        }
+        let count = self.messages.len() as c_uint;
+        let messages = self.messages.as_mut_ptr();
+        // SAFETY: all `count` messages point to buffers of the lengths they tell, which this value owns.
+        let received = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                messages,
+                count,
+                libc::MSG_DONTWAIT as _,
+                std::ptr::null_mut(),
+            )
+        };
+        usize::try_from(received).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// The datagram at `index` of what the last [`Self::receive`] took.
+    pub fn datagram(&self, index: usize) -> Received<'_> {
+        let message = &self.messages[index];
+        let start = index * RECEIVE_STRIDE;
+        Received {
+            payload: &self.memory[start..start + message.msg_len as usize],
+            source: &self.sources[index],
+            timestamp: timestamp(&message.msg_hdr),
+        }
+    }
+}
+
+/// The kernel's receive timestamp among the control messages.
+fn timestamp(header: &libc::msghdr) -> Option<i64> {
+    // SAFETY: the header is one that the kernel filled in, and its control buffer lives as long as the batch.
+    let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
+    // SAFETY: as above; the macros return null or a whole and aligned message within the buffer.
+    while let Some(message) = unsafe { control.as_ref() } {
+        if message.cmsg_level == libc::SOL_SOCKET && message.cmsg_type == libc::SCM_TIMESTAMPNS {
+            // SAFETY: the data of this message is one timespec, which may not be aligned.
+            let time = unsafe {
+                libc::CMSG_DATA(control)
+                    .cast::<libc::timespec>()
+                    .read_unaligned()
+            };
+            return Some(time.tv_sec * 1_000_000_000 + time.tv_nsec);
+        }
+        // SAFETY: as above.
+        control = unsafe { libc::CMSG_NXTHDR(header, control) };
+    }
+    None
+}
+
+fn empty_message() -> mmsghdr {
+    // SAFETY: null pointers and zero lengths are a valid message without any parts.
+    unsafe { std::mem::zeroed() }
+}

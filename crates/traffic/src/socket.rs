@@ -1,0 +1,105 @@
+//! Socket options that no library offers.
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::AsRawFd;
+
+use socket2::Socket;
+
+use crate::outcome::TcpInformation;
+
+/// Which way a buffer faces.
+#[derive(Clone, Copy)]
+pub(crate) enum Buffer {
+    Send,
+    Receive,
+}
+
+/// Asks for a buffer of `bytes`, beyond the system's limit where the caller may; returns what was granted.
+pub(crate) fn set_buffer(socket: &Socket, buffer: Buffer, bytes: usize) -> io::Result<usize> {
+    let forced = match buffer {
+        Buffer::Send => libc::SO_SNDBUFFORCE,
+        Buffer::Receive => libc::SO_RCVBUFFORCE,
+    };
+    let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    let outcome = set_option(socket, libc::SOL_SOCKET, forced, value);
+    match (outcome, buffer) {
+        (Ok(()), _) => {}
+        (Err(_), Buffer::Send) => socket.set_send_buffer_size(bytes)?,
+        (Err(_), Buffer::Receive) => socket.set_recv_buffer_size(bytes)?,
+    }
+    // Linux doubles what is asked for, to have room for its own bookkeeping, and tells the doubled size.
+    match buffer {
+        Buffer::Send => Ok(socket.send_buffer_size()? / 2),
+        Buffer::Receive => Ok(socket.recv_buffer_size()? / 2),
+    }
+}
+
+/// Has the kernel say when each datagram came in; whether it can.
+pub(crate) fn enable_kernel_timestamps(socket: &Socket) -> bool {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).is_ok()
+}
+
+/// How many datagrams the system dropped because the receive buffer was full.
+pub(crate) fn buffer_drops(socket: &Socket) -> io::Result<u64> {
+    let memory: [u32; libc::SK_MEMINFO_DROPS as usize + 1] =
+        option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO)?;
+    Ok(memory[libc::SK_MEMINFO_DROPS as usize].into())
+}
+
+/// TCP_INFO of a connection.
+pub(crate) fn tcp_information(socket: &Socket) -> io::Result<TcpInformation> {
+    let information: libc::tcp_info = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+    Ok(TcpInformation {
+        round_trip: u64::from(information.tcpi_rtt) * 1_000,
+        round_trip_deviation: u64::from(information.tcpi_rttvar) * 1_000,
+        retransmits: information.tcpi_total_retrans.into(),
+        congestion_window: information.tcpi_snd_cwnd.into(),
+        segment_bytes: information.tcpi_snd_mss.into(),
+    })
+}
+
+fn set_option(socket: &Socket, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the pointer and the length are those of one live integer.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            length,
+        )
+    };
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// What the kernel writes into plain integers; whatever it does not write is 0.
+trait Integers: Copy {}
+impl Integers for libc::tcp_info {}
+impl<const N: usize> Integers for [u32; N] {}
+
+fn option<T: Integers>(socket: &Socket, level: i32, name: i32) -> io::Result<T> {
+    // SAFETY: zeros are valid integers.
+    let mut value: T = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the pointer and the length are those of one live value, for which any bits are valid.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    if status == 0 {
+        Ok(value)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,219 @@
+//! Receives datagrams and accounts for each of them.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Socket, Type};
+
+use crate::batch::{ReceiveBatch, Received, Source};
+use crate::clock::{STOP_LATENCY, Timeline, realtime};
+use crate::datagram::Header;
+use crate::error::TrafficError;
+use crate::histogram::Recorder;
+use crate::jitter::Jitter;
+use crate::job::{Timestamps, UdpReceive};
+use crate::outcome::{Outcome, Tally, UdpReceived};
+use crate::running::Running;
+use crate::sequence::{Arrival, SequenceTracker};
+use crate::series::ArrivalCounter;
+use crate::socket::{Buffer, buffer_drops, enable_kernel_timestamps, set_buffer};
+
+const BATCH: usize = 128;
+const DEFAULT_BUFFER: u32 = 4 * 1024 * 1024;
+
+/// How long the receiver lets datagrams gather when few were there, ns. Waking for each would slow down the sender,
+/// who has to do the waking; and it is the kernel that notes the arrival.
+const GATHER: i64 = 250_000;
+
+/// Starts the job.
+pub(crate) fn start(job: UdpReceive) -> Result<Running, TrafficError> {
+    job.schedule.validate(realtime(), job.linger)?;
+    let socket = Socket::new(Domain::for_address(job.bind), Type::DGRAM, None)
+        .map_err(TrafficError::io("open a UDP socket"))?;
+    let buffer = set_buffer(
+        &socket,
+        Buffer::Receive,
+        job.socket_buffer.unwrap_or(DEFAULT_BUFFER) as usize,
+    )
+    .map_err(TrafficError::io("set the receive buffer"))?;
+    let by_kernel = job.timestamps == Timestamps::Kernel && enable_kernel_timestamps(&socket);
+    let timestamps = if by_kernel {
+        Timestamps::Kernel
+    } else {
+        Timestamps::User
+    };
+    socket
+        .bind(&job.bind.into())
+        .map_err(TrafficError::io(format!("bind UDP {}", job.bind)))?;
+    let bound = socket
+        .local_addr()
+        .map_err(TrafficError::io("read the local address"))?
+        .as_socket();
+    Running::spawn("udp-receive", bound, move |stop| {
+        Receiver::new(&job, &socket, timestamps).run(buffer as u64, stop)
+    })
+}
+
+struct Receiver<'a> {
+    job: &'a UdpReceive,
+    socket: &'a Socket,
+    timestamps: Timestamps,
+    timeline: Timeline,
+    source: Option<Source>,
+    sequence: SequenceTracker,
+    jitter: Jitter,
+    delay: Recorder,
+    arrivals: ArrivalCounter,
+    measured: Tally,
+    total: Tally,
+    duplicates: u64,
+    reordered: u64,
+    beyond_window: u64,
+    foreign: u64,
+}
+
+impl<'a> Receiver<'a> {
+    fn new(job: &'a UdpReceive, socket: &'a Socket, timestamps: Timestamps) -> Self {
+        Self {
+            job,
+            socket,
+            timestamps,
+            timeline: Timeline::new(job.schedule.start_at),
+            source: None,
+            sequence: SequenceTracker::new(),
+            jitter: Jitter::default(),
+            delay: Recorder::new(),
+            arrivals: ArrivalCounter::new(job.schedule),
+            measured: Tally::default(),
+            total: Tally::default(),
+            duplicates: 0,
+            reordered: 0,
+            beyond_window: 0,
+            foreign: 0,
+        }
+    }
+
+    fn run(mut self, socket_buffer: u64, stop: &AtomicBool) -> Result<Outcome, TrafficError> {
+        let schedule = self.job.schedule;
+        let linger = self.job.linger as i64;
+        let mut batch = ReceiveBatch::new(BATCH);
+        let mut active = schedule.end();
+        loop {
+            let now = self.timeline.elapsed();
+            if stop.load(Ordering::Relaxed) {
+                if now < schedule.measured_to() {
+                    return Err(TrafficError::Stopped);
+                }
+                break;
+            }
+            if now >= schedule.end() + linger || now >= active + linger / 4 {
+                break;
+            }
+            let count = self.receive(&mut batch)?;
+            if count == 0 {
+                wait_for(self.socket)?;
+                continue;
+            }
+            let read = self.timeline.elapsed();
+            (0..count).for_each(|index| self.account(&batch.datagram(index), read));
+            active = active.max(read);
+            if count < batch.capacity() && self.timestamps == Timestamps::Kernel {
+                self.timeline.sleep_until(read + GATHER, stop);
+            }
+        }
+        self.finish(socket_buffer)
+    }
+
+    fn receive(&self, batch: &mut ReceiveBatch) -> Result<usize, TrafficError> {
+        match batch.receive(self.socket) {
+            Err(failure) if is_nothing(&failure) => Ok(0),
+            outcome => outcome.map_err(TrafficError::io(format!("receive on {}", self.job.bind))),
+        }
+    }
+
+    /// `read` is when the datagram was read, ns since the start of the schedule.
+    fn account(&mut self, received: &Received<'_>, read: i64) {
+        let header =
+            Header::parse(received.payload).filter(|header| header.session == self.job.session);
+        let Some(header) = header else {
+            self.foreign += 1;
+            return;
+        };
+        if self.source.get_or_insert(*received.source) != received.source {
+            self.foreign += 1;
+            return;
+        }
+        let bytes = received.payload.len() as u64;
+        let arrived = match received.timestamp {
+            Some(timestamp) if self.timestamps == Timestamps::Kernel => {
+                self.timeline.of_realtime(timestamp)
+            }
+            _ => read,
+        };
+        self.total.add(bytes);
+        let intended = header.intended as i64;
+        let is_measured = self.job.schedule.measures(intended);
+        match self.sequence.observe(header.sequence) {
+            Arrival::Duplicate => {
+                self.duplicates += u64::from(is_measured);
+                return;
+            }
+            Arrival::BeyondWindow => {
+                self.beyond_window += u64::from(is_measured);
+                return;
+            }
+            Arrival::Reordered => self.reordered += u64::from(is_measured),
+            Arrival::InOrder => {}
+        }
+        self.arrivals.add(arrived, bytes);
+        if is_measured {
+            self.measured.add(bytes);
+            self.delay.record(arrived - intended);
+            self.jitter.observe(arrived - intended);
+        }
+    }
+
+    fn finish(self, socket_buffer: u64) -> Result<Outcome, TrafficError> {
+        let buffer_drops = buffer_drops(self.socket)
+            .map_err(TrafficError::io("read how much the receive buffer lost"))?;
+        Ok(Outcome::UdpReceive(UdpReceived {
+            timestamps: self.timestamps,
+            socket_buffer,
+            measured: self.measured,
+            duplicates: self.duplicates,
+            reordered: self.reordered,
+            beyond_window: self.beyond_window,
+            jitter_last: self.jitter.last(),
+            jitter_mean: self.jitter.mean(),
+            delay: self.delay.finish(),
+            arrived: self.arrivals.measured(),
+            series: self.arrivals.datagrams(),
+            longest_gap: self.arrivals.longest_gap(),
+            total: self.total,
+            foreign: self.foreign,
+            buffer_drops,
+            clock_step: self.timeline.clock_step(),
+        }))
+    }
+}
+
+/// Waits until there is something to read, or long enough to look at the clock again.
+fn wait_for(socket: &Socket) -> Result<(), TrafficError> {
+    let mut readable = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN)];
+    let limit = Timespec {
+        tv_sec: 0,
+        tv_nsec: STOP_LATENCY.subsec_nanos().into(),
+    };
+    match poll(&mut readable, Some(&limit)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(failure) => Err(TrafficError::io("wait for datagrams")(failure.into())),
+    }
+}
+
+/// Nothing to read, or only news of an earlier datagram.
+fn is_nothing(failure: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, Interrupted, WouldBlock};
+    matches!(failure.kind(), WouldBlock | Interrupted | ConnectionRefused)
+}
