@@ -127,6 +127,7 @@ def make_neutral(root: Path) -> str:
         *("etc/ssh/ssh_host_*", "etc/hostname", "dev/*", "run/*", "tmp/*", "var/log/*"),
         *("etc/apt/sources.list", "etc/apt/sources.list.d/*", "etc/apt/apt.conf.d/99mmdebstrap"),
         *("var/lib/apt/lists/*", "var/cache/apt/*", "var/cache/debconf/*-old", "var/lib/dpkg/*-old"),
+        *("usr/share/man/*", "usr/share/locale/*", "usr/share/info/*"),
     ):
         for path in root.glob(pattern):
             _remove(path)
@@ -160,11 +161,11 @@ def _link_modules(root: Path) -> str:
 
 
 _STEPS = {
-    "running apt-get update": BuildStep("reading package lists", 0.05),
-    "downloading packages": BuildStep("downloading the base system", 0.12),
-    "extracting archives": BuildStep("unpacking the base system", 0.20),
-    "installing essential": BuildStep("installing the base system", 0.25),
-    "installing remaining": BuildStep("installing the VPN programs", 0.40),
+    "running apt-get update": BuildStep("reading package lists", 0.02),
+    "downloading packages": BuildStep("downloading the base system", 0.09),
+    "extracting archives": BuildStep("unpacking the base system", 0.12),
+    "installing essential": BuildStep("installing the base system", 0.22),
+    "installing remaining": BuildStep("installing the VPN programs", 0.45),
     "cleaning package": BuildStep("cleaning up", 0.95),
 }
 """mmdebstrap's messages, and the share of a build's time that passes before each."""
@@ -187,13 +188,13 @@ def _bootstrap(
         *("mmdebstrap", "--mode=root", "--format=directory", "--variant=minbase"),
         f"--include={','.join(packages)}",
         f"--aptopt={configuration}",
-        *(f"--dpkgopt=path-exclude=/usr/share/{unused}/*" for unused in ("man", "locale", "info")),
-        *("--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-include=/usr/share/doc/*/copyright"),
+        # A build that power failure interrupts is thrown away, so there is nothing to save file by file.
+        "--dpkgopt=force-unsafe-io",
         *(release, str(root), str(source_list)),
     ]
     process = subprocess.Popen(
         _namespace_command(command),
-        env={**os.environ, "TMPDIR": str(scratch)},
+        env={**_environment(), "TMPDIR": str(scratch)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -246,8 +247,19 @@ def _namespace_command(command: list[str]) -> list[str]:
     return [*_OWN_NAMESPACES, *own_users, "--", *command]
 
 
+def _environment() -> dict[str, str]:
+    """This process's, with the directories of system programs, which an ordinary user's path lacks."""
+    return {
+        **os.environ,
+        "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin",
+        "LC_ALL": "C.UTF-8",
+    }
+
+
 def _in_namespaces(command: list[str]) -> str:
-    finished = subprocess.run(_namespace_command(command), capture_output=True, text=True, errors="replace")
+    finished = subprocess.run(
+        _namespace_command(command), env=_environment(), capture_output=True, text=True, errors="replace"
+    )
     if finished.returncode != 0:
         raise UserError(f"{command[0]} failed on the image: {finished.stderr.strip()}")
     return finished.stdout
