@@ -8,11 +8,23 @@ use std::thread::{self, JoinHandle};
 use crate::error::TrafficError;
 use crate::outcome::Outcome;
 
+/// Stops a job from anywhere, also while another thread waits in [`Running::finish`].
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<AtomicBool>);
+
+impl Stopper {
+    /// Asks the job to end soon; returns at once. Before the end of the measured window the job has no result then,
+    /// while an echo server always has.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A job under way. Dropping it stops the job without waiting for its end.
 #[derive(Debug)]
 pub struct Running {
     bound: Option<SocketAddr>,
-    stop: Arc<AtomicBool>,
+    stopper: Stopper,
     thread: Option<JoinHandle<Result<Outcome, TrafficError>>>,
 }
 
@@ -31,7 +43,7 @@ impl Running {
             .map_err(TrafficError::io("start a thread"))?;
         Ok(Self {
             bound,
-            stop,
+            stopper: Stopper(stop),
             thread: Some(thread),
         })
     }
@@ -42,16 +54,15 @@ impl Running {
         self.bound
     }
 
-    /// Asks the job to end soon; returns at once. Before the end of the measured window the job has no result then,
-    /// while an echo server always has.
-    pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    /// Something to stop the job with while another thread waits for its end.
+    /// What stops the job once `finish` has taken it.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.stop))
+        self.stopper.clone()
+    }
+
+    /// The same as [`Stopper::stop`].
+    pub fn stop(&self) {
+        self.stopper.stop();
     }
 
     /// Waits for the end of the job.

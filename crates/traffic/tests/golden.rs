@@ -1,0 +1,362 @@
+//! The messages as they are on the wire. The files are read by the Python side's tests too, so neither side can drift.
+//!
+//! After a wanted change: `UPDATE_GOLDEN=1 cargo test -p tunnelbench-traffic --test golden`, and look at the difference.
+
+use std::fmt::Debug;
+use std::fs;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_bytes::ByteBuf;
+use tunnelbench_traffic::histogram::{Histogram, Unit};
+use tunnelbench_traffic::job::{
+    Content, EchoProbe, EchoServe, Protocol, Rate, Side, TcpConnect, TcpListen, TcpOptions,
+    Timestamps, UdpReceive, UdpSend,
+};
+use tunnelbench_traffic::outcome::{
+    Echoed, Probed, Series, Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpSent,
+    UdpReceived, UdpSent,
+};
+use tunnelbench_traffic::{Job, Outcome, Schedule};
+
+const SCHEDULE: Schedule = Schedule {
+    start_at: 1_700_000_000_123_456_789,
+    warm_up: 500_000_000,
+    measure: 5_000_000_000,
+    cool_down: 250_000_000,
+};
+
+fn jobs() -> [(&'static str, Job); 6] {
+    let options = TcpOptions {
+        write_bytes: 131_072,
+        streams: 4,
+        content: Content::Random,
+        no_delay: true,
+        congestion_control: Some("cubic".into()),
+        socket_buffer: Some(1_048_576),
+        mss: Some(1_200),
+    };
+    let plain = TcpOptions {
+        content: Content::Pattern {
+            bytes: ByteBuf::from(vec![0, 255, 128]),
+        },
+        no_delay: false,
+        congestion_control: None,
+        socket_buffer: None,
+        mss: None,
+        ..options.clone()
+    };
+    [
+        (
+            "job_udp_send",
+            Job::UdpSend(UdpSend {
+                destination: "10.0.0.2:5201".parse().unwrap(),
+                source_port: Some(40_000),
+                session: 65_535,
+                schedule: SCHEDULE,
+                payload_bytes: 1_400,
+                rate: Rate::BitsPerSecond { value: 100_000_000 },
+                batch: 64,
+                content: Content::Zeros,
+                socket_buffer: None,
+            }),
+        ),
+        (
+            "job_udp_receive",
+            Job::UdpReceive(UdpReceive {
+                bind: "[fd00::1]:0".parse().unwrap(),
+                session: 1,
+                schedule: SCHEDULE,
+                linger: 500_000_000,
+                timestamps: Timestamps::User,
+                socket_buffer: Some(8_388_608),
+            }),
+        ),
+        (
+            "job_tcp_connect",
+            Job::TcpConnect(TcpConnect {
+                destination: "127.0.0.1:5201".parse().unwrap(),
+                session: 300,
+                schedule: SCHEDULE,
+                side: Side::Receive,
+                options,
+                connect_timeout: 3_000_000_000,
+            }),
+        ),
+        (
+            "job_tcp_listen",
+            Job::TcpListen(TcpListen {
+                bind: "0.0.0.0:5201".parse().unwrap(),
+                session: 300,
+                schedule: SCHEDULE,
+                side: Side::Send,
+                options: plain,
+            }),
+        ),
+        (
+            "job_echo_serve",
+            Job::EchoServe(EchoServe {
+                bind: "[::]:7".parse().unwrap(),
+                protocol: Protocol::Udp,
+                deadline: 10_000_000_000,
+            }),
+        ),
+        (
+            "job_echo_probe",
+            Job::EchoProbe(EchoProbe {
+                destination: "10.0.0.2:7".parse().unwrap(),
+                protocol: Protocol::Tcp,
+                count: 1_000,
+                interval: 10_000_000,
+                payload_bytes: 512,
+                marker: Some(ByteBuf::from("a marker")),
+                timeout: 1_000_000_000,
+                until_first_reply: true,
+                deadline: 20_000_000_000,
+            }),
+        ),
+    ]
+}
+
+fn rates() -> [(&'static str, Rate); 2] {
+    [
+        ("rate_max", Rate::Max),
+        (
+            "rate_packets_per_second",
+            Rate::PacketsPerSecond { value: 5 },
+        ),
+    ]
+}
+
+fn outcomes() -> [(&'static str, Outcome); 6] {
+    let histogram = Histogram {
+        unit: Unit::Nanoseconds,
+        count: 5,
+        negative: 1,
+        min: 0,
+        max: 70_000_000_000,
+        mean: 1.5,
+        p50: 1,
+        p90: 200,
+        p99: 70_000,
+        p999: 5_000_000_000,
+        encoded: ByteBuf::from(vec![28, 132, 147, 20]),
+    };
+    let series = Series {
+        step: 100_000_000,
+        bytes: vec![0, 1_400, 70_000],
+        packets: Some(vec![0, 1, 50]),
+    };
+    [
+        (
+            "outcome_udp_send",
+            Outcome::UdpSend(UdpSent {
+                asked_rate: Some(1e8),
+                achieved_rate: 99_999_999.5,
+                measured: Tally {
+                    packets: 50,
+                    bytes: 70_000,
+                },
+                total: Tally {
+                    packets: 60,
+                    bytes: 84_000,
+                },
+                late: 1,
+                skipped: 2,
+                unsent: 3,
+                send_errors: 4,
+                departure_error: Some(histogram.clone()),
+                clock_step: -5,
+            }),
+        ),
+        (
+            "outcome_udp_receive",
+            Outcome::UdpReceive(UdpReceived {
+                timestamps: Timestamps::Kernel,
+                socket_buffer: 4_194_304,
+                measured: Tally {
+                    packets: 49,
+                    bytes: 68_600,
+                },
+                duplicates: 1,
+                reordered: 2,
+                beyond_window: 3,
+                jitter_last: Some(12.5),
+                jitter_mean: None,
+                delay: Some(histogram.clone()),
+                arrived: Tally {
+                    packets: 48,
+                    bytes: 67_200,
+                },
+                series: series.clone(),
+                longest_gap: 10_000_000,
+                total: Tally {
+                    packets: 60,
+                    bytes: 84_000,
+                },
+                foreign: 4,
+                buffer_drops: 5,
+                clock_step: 6,
+            }),
+        ),
+        (
+            "outcome_tcp_connect",
+            Outcome::TcpConnect(TcpCarried {
+                foreign: 0,
+                clock_step: 0,
+                flow: TcpFlow::Receive(TcpReceived {
+                    measured_bytes: 70_000,
+                    total_bytes: 71_400,
+                    streams: vec![35_000, 35_000],
+                    series: Series {
+                        packets: None,
+                        ..series
+                    },
+                    longest_gap: 0,
+                }),
+            }),
+        ),
+        (
+            "outcome_tcp_listen",
+            Outcome::TcpListen(TcpCarried {
+                foreign: 2,
+                clock_step: 1,
+                flow: TcpFlow::Send(TcpSent {
+                    measured_bytes: 70_000,
+                    total_bytes: 71_400,
+                    streams: vec![TcpInformation {
+                        round_trip: 400_000,
+                        round_trip_deviation: 50_000,
+                        retransmits: 3,
+                        congestion_window: 10,
+                        segment_bytes: 1_448,
+                    }],
+                }),
+            }),
+        ),
+        (
+            "outcome_echo_serve",
+            Outcome::EchoServe(Echoed {
+                echoed: Tally {
+                    packets: 10,
+                    bytes: 5_120,
+                },
+                foreign: 1,
+            }),
+        ),
+        (
+            "outcome_echo_probe",
+            Outcome::EchoProbe(Probed {
+                sent: 10,
+                replies: 9,
+                failures: 1,
+                round_trip: Some(histogram),
+                first_reply_after: Some(1_234_567),
+            }),
+        ),
+    ]
+}
+
+/// Checks that the file holds exactly this message, and that the message can be read back from it.
+fn check<T: Serialize + DeserializeOwned + Debug + PartialEq>(name: &str, message: &T) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
+        .with_extension("msgpack");
+    let encoded = rmp_serde::to_vec_named(message).unwrap();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &encoded).unwrap();
+    }
+    let golden = fs::read(&path).unwrap_or_else(|failure| panic!("{}: {failure}", path.display()));
+    assert!(golden == encoded, "{name} is not what it was on the wire");
+    assert_eq!(
+        rmp_serde::from_slice::<T>(&golden).unwrap(),
+        *message,
+        "{name}"
+    );
+}
+
+#[test]
+fn jobs_are_what_they_were_on_the_wire() {
+    jobs().iter().for_each(|(name, job)| check(name, job));
+    rates().iter().for_each(|(name, rate)| check(name, rate));
+}
+
+#[test]
+fn outcomes_are_what_they_were_on_the_wire() {
+    outcomes()
+        .iter()
+        .for_each(|(name, outcome)| check(name, outcome));
+}
+
+#[test]
+fn fields_with_a_default_may_be_left_out() {
+    #[derive(Serialize)]
+    struct Partial {
+        kind: &'static str,
+        bind: &'static str,
+        session: u16,
+        schedule: Schedule,
+    }
+    let message = Partial {
+        kind: "udp_receive",
+        bind: "127.0.0.1:0",
+        session: 1,
+        schedule: SCHEDULE,
+    };
+    let Job::UdpReceive(job) =
+        rmp_serde::from_slice(&rmp_serde::to_vec_named(&message).unwrap()).unwrap()
+    else {
+        panic!("another job");
+    };
+    assert_eq!(
+        (job.linger, job.timestamps, job.socket_buffer),
+        (500_000_000, Timestamps::Kernel, None)
+    );
+}
+
+#[test]
+fn messages_that_make_no_sense_are_refused() {
+    #[derive(Clone, Copy, Serialize)]
+    struct Partial {
+        kind: &'static str,
+        bind: &'static str,
+        protocol: &'static str,
+        deadline: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        surplus: Option<u8>,
+    }
+    let sound = Partial {
+        kind: "echo_serve",
+        bind: "127.0.0.1:0",
+        protocol: "udp",
+        deadline: 1,
+        surplus: None,
+    };
+    let refused = [
+        Partial {
+            kind: "echo",
+            ..sound
+        },
+        Partial {
+            bind: "localhost:7",
+            ..sound
+        },
+        Partial {
+            protocol: "sctp",
+            ..sound
+        },
+        Partial {
+            surplus: Some(1),
+            ..sound
+        },
+    ];
+    let decode = |message: &Partial| {
+        rmp_serde::from_slice::<Job>(&rmp_serde::to_vec_named(message).unwrap())
+    };
+    assert!(decode(&sound).is_ok());
+    refused
+        .iter()
+        .for_each(|message| assert!(decode(message).is_err()));
+}
