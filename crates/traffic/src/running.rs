@@ -79,17 +79,6 @@ impl Running {
     }
 }
 
-/// Stops a job from afar.
-#[derive(Clone, Debug)]
-pub struct Stopper(Arc<AtomicBool>);
-
-impl Stopper {
-    /// Does what [`Running::stop`] does.
-    pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop();
