@@ -1,0 +1,220 @@
+//! Reads what the kernel counts: interfaces, protocols, processor time.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::protocol::{Counters, InterfaceCounters, KernelTime, ProcessorTime};
+
+/// Everything at this moment; what the kernel does not tell is left out.
+pub fn read() -> Counters {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let mut protocols = protocol_table(&text("/proc/net/snmp"));
+    protocols.extend(protocol_table(&text("/proc/net/netstat")));
+    protocols.extend(plain_table(&text("/proc/net/snmp6")));
+    Counters {
+        clock: realtime(),
+        interfaces: interfaces(&text("/proc/net/dev")),
+        protocols,
+        processes: processes(),
+        kernel: kernel_time(&text("/proc/stat"), ticks_per_second()),
+    }
+}
+
+/// The realtime clock in nanoseconds since the epoch.
+pub fn realtime() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_nanos() as i64)
+}
+
+fn ticks_per_second() -> f64 {
+    nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)
+        .ok()
+        .flatten()
+        .map_or(100.0, |ticks| ticks as f64)
+}
+
+fn interfaces(text: &str) -> BTreeMap<String, InterfaceCounters> {
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .filter_map(|(name, numbers)| {
+            let fields: Vec<u64> = numbers
+                .split_whitespace()
+                .map_while(|field| field.parse().ok())
+                .collect();
+            let [received_bytes, received_packets, _, received_dropped, ..] = fields[..] else {
+                return None;
+            };
+            let [sent_bytes, sent_packets, _, sent_dropped, ..] = fields.get(8..)? else {
+                return None;
+            };
+            let counters = InterfaceCounters {
+                received_bytes,
+                received_packets,
+                received_dropped,
+                sent_bytes: *sent_bytes,
+                sent_packets: *sent_packets,
+                sent_dropped: *sent_dropped,
+            };
+            Some((name.trim().to_owned(), counters))
+        })
+        .collect()
+}
+
+/// Tables of the form `Udp: NameA NameB` followed by `Udp: 1 2`.
+fn protocol_table(text: &str) -> BTreeMap<String, u64> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut table = BTreeMap::new();
+    for pair in lines.chunks_exact(2) {
+        let (Some((protocol, names)), Some((_, values))) =
+            (pair[0].split_once(':'), pair[1].split_once(':'))
+        else {
+            continue;
+        };
+        for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
+            if let Ok(value) = value.parse::<u64>()
+                && value > 0
+            {
+                table.insert(format!("{protocol}.{name}"), value);
+            }
+        }
+    }
+    table
+}
+
+fn plain_table(text: &str) -> BTreeMap<String, u64> {
+    text.lines()
+        .filter_map(|line| line.split_once(char::is_whitespace))
+        .filter_map(|(name, value)| Some((name.to_owned(), value.trim().parse().ok()?)))
+        .filter(|(_, value)| *value > 0)
+        .collect()
+}
+
+/// All processes of this process namespace. Dead ones count through the parent that waited for them, and
+/// orphans through process 1, so nothing that ran is lost.
+fn processes() -> ProcessorTime {
+    let Ok(directory) = fs::read_dir("/proc") else {
+        return ProcessorTime::default();
+    };
+    let ticks = ticks_per_second();
+    directory
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
+        .filter_map(|entry| {
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let status = fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+            Some((process_time(&stat, ticks)?, switches(&status)))
+        })
+        .fold(
+            ProcessorTime::default(),
+            |sum, (time, (voluntary, involuntary))| ProcessorTime {
+                user: sum.user + time.user,
+                system: sum.system + time.system,
+                voluntary_switches: sum.voluntary_switches + voluntary,
+                involuntary_switches: sum.involuntary_switches + involuntary,
+            },
+        )
+}
+
+fn process_time(stat: &str, ticks: f64) -> Option<ProcessorTime> {
+    // The program's name, in brackets, may itself hold blanks and brackets.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let field: Vec<&str> = fields.split_whitespace().collect();
+    let seconds = |index: usize| Some(field.get(index)?.parse::<f64>().ok()? / ticks);
+    Some(ProcessorTime {
+        user: seconds(11)? + seconds(13)?,
+        system: seconds(12)? + seconds(14)?,
+        ..ProcessorTime::default()
+    })
+}
+
+fn switches(status: &str) -> (u64, u64) {
+    let value = |key: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
+            .unwrap_or(0)
+    };
+    (
+        value("voluntary_ctxt_switches:"),
+        value("nonvoluntary_ctxt_switches:"),
+    )
+}
+
+fn kernel_time(stat: &str, ticks: f64) -> KernelTime {
+    let fields: Vec<f64> = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("cpu "))
+        .unwrap_or_default()
+        .split_whitespace()
+        .map_while(|field| field.parse::<f64>().ok())
+        .map(|value| value / ticks)
+        .collect();
+    let at = |index: usize| fields.get(index).copied().unwrap_or(0.0);
+    KernelTime {
+        user: at(0) + at(1),
+        system: at(2),
+        idle: at(3) + at(4),
+        interrupt: at(5),
+        softirq: at(6),
+        stolen: at(7),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn interfaces_are_read() {
+        let text = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop\n    lo: 10 2 0 1 0 0 0 0 30 4 0 5 0 0 0 0\n";
+        let read = interfaces(text);
+        let expected = InterfaceCounters {
+            received_bytes: 10,
+            received_packets: 2,
+            received_dropped: 1,
+            sent_bytes: 30,
+            sent_packets: 4,
+            sent_dropped: 5,
+        };
+        assert_eq!(read.get("lo"), Some(&expected));
+        assert_eq!(read.len(), 1);
+    }
+
+    #[test]
+    fn a_process_name_may_hold_brackets() {
+        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194304 1 0 0 0 150 50 20 10 20 0 1 0 5";
+        let time = process_time(stat, 100.0).unwrap();
+        assert!((time.user - 1.7).abs() < 1e-9);
+        assert!((time.system - 0.6).abs() < 1e-9);
+    }
+
+    #[test]
+    fn kernel_time_is_split() {
+        let time = kernel_time("cpu  100 0 50 1000 0 1 20 3 0 0\ncpu0 1 2 3\n", 100.0);
+        assert!((time.softirq - 0.2).abs() < 1e-9);
+        assert!((time.user - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn protocol_tables_pair_names_with_values() {
+        let table = protocol_table(
+            "Udp: InDatagrams NoPorts\nUdp: 5 0\nTcp: RtoMin MaxConn\nTcp: 200 -1\n",
+        );
+        assert_eq!(table.get("Udp.InDatagrams"), Some(&5));
+        assert_eq!(table.len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_them_panic(text in ".{0,300}") {
+            interfaces(&text);
+            protocol_table(&text);
+            plain_table(&text);
+            process_time(&text, 100.0);
+            kernel_time(&text, 100.0);
+        }
+    }
+}
