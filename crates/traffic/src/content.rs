@@ -12,10 +12,10 @@ pub(crate) const RANDOM_PERIOD: usize = 128 * 1024;
 impl Content {
     pub(crate) fn validate(&self) -> Result<(), TrafficError> {
         match self {
-            Self::Pattern { bytes } if bytes.is_empty() || bytes.len() > LONGEST_PATTERN => {
+            Self::Pattern { data } if data.is_empty() || data.len() > LONGEST_PATTERN => {
                 Err(TrafficError::Invalid(format!(
                     "a content pattern has 1 to {LONGEST_PATTERN} bytes, not {}",
-                    bytes.len()
+                    data.len()
                 )))
             }
             _ => Ok(()),
@@ -31,7 +31,7 @@ impl Content {
         match self {
             Self::Zeros => buffer.fill(0),
             Self::Random => fastrand::Rng::with_seed(SEED).fill(buffer),
-            Self::Pattern { bytes } => repeat(bytes, buffer),
+            Self::Pattern { data } => repeat(data, buffer),
         }
     }
 }
@@ -53,7 +53,7 @@ mod tests {
     fn a_pattern_repeats_and_is_cut_off() {
         let mut buffer = [0; 8];
         Content::Pattern {
-            bytes: ByteBuf::from("abc"),
+            data: ByteBuf::from("abc"),
         }
         .fill(&mut buffer);
         assert_eq!(&buffer, b"abcabcab");
@@ -72,7 +72,7 @@ mod tests {
     fn an_empty_pattern_is_refused() {
         assert!(
             Content::Pattern {
-                bytes: ByteBuf::new()
+                data: ByteBuf::new()
             }
             .validate()
             .is_err()

@@ -204,7 +204,7 @@ pub enum Content {
     /// These bytes, repeated.
     Pattern {
         /// 1 to 65536 bytes.
-        bytes: ByteBuf,
+        data: ByteBuf,
     },
 }
 

@@ -39,7 +39,7 @@ fn jobs() -> [(&'static str, Job); 6] {
     };
     let plain = TcpOptions {
         content: Content::Pattern {
-            bytes: ByteBuf::from(vec![0, 255, 128]),
+            data: ByteBuf::from(vec![0, 255, 128]),
         },
         no_delay: false,
         congestion_control: None,

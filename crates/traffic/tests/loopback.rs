@@ -287,7 +287,7 @@ fn jobs_beyond_the_limits_are_refused() {
         }),
         Job::UdpSend(UdpSend {
             content: Content::Pattern {
-                bytes: ByteBuf::new(),
+                data: ByteBuf::new(),
             },
             ..send.clone()
         }),

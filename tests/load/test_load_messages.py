@@ -1,0 +1,150 @@
+"""Both sides of the wire read the same golden files, which the Rust tests check and write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import UnionType
+
+import msgspec
+import pytest
+
+from tunnelbench.load import messages
+
+GOLDEN = Path(__file__).parents[2] / "crates" / "traffic" / "tests" / "golden"
+
+UNIONS: dict[str, UnionType] = {"job": messages.Job, "rate": messages.Rate, "outcome": messages.Outcome}
+
+SCHEDULE = messages.Schedule(1_700_000_000_123_456_789, 500_000_000, 5_000_000_000, 250_000_000)
+
+HISTOGRAM = messages.Histogram(
+    unit="ns",
+    count=5,
+    negative=1,
+    min=0,
+    max=70_000_000_000,
+    mean=1.5,
+    p50=1,
+    p90=200,
+    p99=70_000,
+    p999=5_000_000_000,
+    encoded=bytes([28, 132, 147, 20]),
+)
+
+
+def read(name: str) -> object:
+    data = (GOLDEN / f"{name}.msgpack").read_bytes()
+    return msgspec.msgpack.decode(data, type=UNIONS[name.partition("_")[0]])
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.msgpack")), ids=lambda path: path.stem)
+def test_a_golden_message_survives_decoding_and_encoding(path: Path) -> None:
+    assert msgspec.msgpack.encode(read(path.stem)) == path.read_bytes()
+
+
+def test_every_job_and_outcome_has_a_golden_message() -> None:
+    kinds = {
+        f"{name}_{kind.__struct_config__.tag}"
+        for name in ("job", "outcome")
+        for kind in UNIONS[name].__args__
+    }
+    assert kinds <= {path.stem for path in GOLDEN.glob("*.msgpack")}
+
+
+def test_jobs_mean_the_same_on_both_sides() -> None:
+    assert read("job_udp_send") == messages.UdpSend(
+        destination="10.0.0.2:5201",
+        source_port=40_000,
+        session=65_535,
+        schedule=SCHEDULE,
+        payload_bytes=1_400,
+        rate=messages.BitsPerSecond(100_000_000),
+        batch=64,
+        content=messages.Zeros(),
+    )
+    assert read("job_udp_receive") == messages.UdpReceive(
+        bind="[fd00::1]:0", session=1, schedule=SCHEDULE, timestamps="user", socket_buffer=8_388_608
+    )
+    assert read("job_tcp_connect") == messages.TcpConnect(
+        destination="127.0.0.1:5201",
+        session=300,
+        schedule=SCHEDULE,
+        side="receive",
+        options=messages.TcpOptions(
+            write_bytes=131_072,
+            streams=4,
+            content=messages.Random(),
+            no_delay=True,
+            congestion_control="cubic",
+            socket_buffer=1_048_576,
+            mss=1_200,
+        ),
+    )
+    assert read("job_tcp_listen") == messages.TcpListen(
+        bind="0.0.0.0:5201",
+        session=300,
+        schedule=SCHEDULE,
+        side="send",
+        options=messages.TcpOptions(
+            write_bytes=131_072, streams=4, content=messages.Pattern(bytes([0, 255, 128]))
+        ),
+    )
+    assert read("job_echo_serve") == messages.EchoServe(
+        bind="[::]:7", protocol="udp", deadline=10_000_000_000
+    )
+    assert read("job_echo_probe") == messages.EchoProbe(
+        destination="10.0.0.2:7",
+        protocol="tcp",
+        count=1_000,
+        interval=10_000_000,
+        payload_bytes=512,
+        marker=b"a marker",
+        timeout=1_000_000_000,
+        until_first_reply=True,
+        deadline=20_000_000_000,
+    )
+    assert read("rate_max") == messages.MaximumRate()
+    assert read("rate_packets_per_second") == messages.PacketsPerSecond(5)
+
+
+def test_outcomes_mean_the_same_on_both_sides() -> None:
+    series = messages.Series(100_000_000, [0, 1_400, 70_000], [0, 1, 50])
+    assert read("outcome_udp_send") == messages.UdpSent(
+        asked_rate=1e8,
+        achieved_rate=99_999_999.5,
+        measured=messages.Tally(50, 70_000),
+        total=messages.Tally(60, 84_000),
+        late=1,
+        skipped=2,
+        unsent=3,
+        send_errors=4,
+        departure_error=HISTOGRAM,
+        clock_step=-5,
+    )
+    assert read("outcome_udp_receive") == messages.UdpReceived(
+        timestamps="kernel",
+        socket_buffer=4_194_304,
+        measured=messages.Tally(49, 68_600),
+        duplicates=1,
+        reordered=2,
+        beyond_window=3,
+        jitter_last=12.5,
+        jitter_mean=None,
+        delay=HISTOGRAM,
+        arrived=messages.Tally(48, 67_200),
+        series=series,
+        longest_gap=10_000_000,
+        total=messages.Tally(60, 84_000),
+        foreign=4,
+        buffer_drops=5,
+        clock_step=6,
+    )
+    received = messages.TcpReceived(
+        70_000, 71_400, [35_000, 35_000], msgspec.structs.replace(series, packets=None), 0
+    )
+    assert read("outcome_tcp_connect") == messages.TcpConnected(0, 0, received)
+    sent = messages.TcpSent(70_000, 71_400, [messages.TcpInformation(400_000, 50_000, 3, 10, 1_448)])
+    assert read("outcome_tcp_listen") == messages.TcpListened(2, 1, sent)
+    assert read("outcome_echo_serve") == messages.Echoed(messages.Tally(10, 5_120), 1)
+    assert read("outcome_echo_probe") == messages.Probed(
+        sent=10, replies=9, failures=1, round_trip=HISTOGRAM, first_reply_after=1_234_567
+    )
