@@ -15,9 +15,6 @@ from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_e
 from tunnelbench.store.lock import is_being_written
 from tunnelbench.store.model import CampaignRecord, CampaignState, Evidence, Versions
 
-TREATMENT_COLUMNS = ("vpn", "suite", "image", "mtu")
-POINT_COLUMNS = ("transport", "ip", "payload_bytes", "rate", "direction", "load")
-
 _TRIAL_LEVELS = (
     "instance.campaign_round, trial.instance, instance.runtime, instance.vpn, instance.suite, instance.image,"
     " instance.mtu, trial.transport, trial.ip, trial.payload_bytes, trial.rate, trial.direction, trial.load,"

@@ -1,0 +1,34 @@
+"""The content of a report for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tunnelbench.report.content import Content, Result
+
+
+def report_json(content: Content) -> str:
+    """One object: `campaign`, `outcomes`, `results` (one per cell and runtime), `unmeasured`, `warnings`."""
+    document = {
+        "campaign": content.campaign,
+        "outcomes": content.outcomes,
+        "results": [_result(result) for section in content.sections for result in section.results],
+        "unmeasured": content.unmeasured,
+        "warnings": content.doubts,
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "tunnel": result.tunnel,
+        **result.treatment.model_dump(),
+        "runtime": result.runtime,
+        **result.point.model_dump(),
+        "encrypted": result.encrypted,
+        "metrics": result.metrics,
+        "processor": result.processor,
+        "proof": result.proof,
+    }

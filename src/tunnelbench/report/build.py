@@ -1,0 +1,41 @@
+"""Builds a report on disk: the page, its figures as files, and its tables as CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunnelbench.errors import UserError
+from tunnelbench.report.collect import collect
+from tunnelbench.report.html import STUDY_NAME, render
+from tunnelbench.report.illustrations import illustrate
+from tunnelbench.report.tables import write_tables
+from tunnelbench.store.read import CampaignData
+
+PAGE_NAME = "report.html"
+
+
+def build_report(data: CampaignData, out: Path) -> Path:
+    """Write `report.html`, `study.toml`, `figures/*.svg|png` and `tables/*.csv` into `out`.
+
+    Returns the path of the page. `out` is made if it is missing; an earlier report there is replaced.
+    Raises UserError if it can't be written.
+    """
+    content = collect(data)
+    illustrations = [(section, illustrate(section)) for section in content.sections]
+    page = render(content, illustrations)
+    figures, tables = out / "figures", out / "tables"
+    try:
+        for folder in (figures, tables):
+            folder.mkdir(parents=True, exist_ok=True)
+        for _, drawings in illustrations:
+            for drawing in drawings:
+                drawing.write(figures)
+        write_tables(data, tables)
+        (out / STUDY_NAME).write_text(content.campaign.study_toml, encoding="utf-8")
+        (out / PAGE_NAME).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"The report can't be written to {out}: {error.strerror}.",
+            advice="Free space there or choose another place.",
+        ) from error
+    return out / PAGE_NAME

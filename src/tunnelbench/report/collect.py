@@ -1,0 +1,231 @@
+"""Collects the content of a report from the store's frames and the statistics of `analysis`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import polars
+
+from tunnelbench.analysis.frames import POINT, TREATMENT
+from tunnelbench.analysis.summary import summarise
+from tunnelbench.report.content import OUTCOMES, Content, Doubt, Estimate, Proof, Result, Section, Unmeasured
+from tunnelbench.report.wording import point_title, some_of
+from tunnelbench.store.model import Evidence
+from tunnelbench.store.read import CampaignData
+from tunnelbench.study.cells import Point, Treatment
+
+LEVELS = (*TREATMENT, *POINT)
+_PARTS = ("user", "system", "softirq")
+_RUNTIMES = ("namespace", "kernel")
+
+Row = dict[str, Any]
+Names = Mapping[Treatment, str]
+Place = tuple[Treatment, str]
+"""A treatment in a runtime."""
+
+
+def collect(data: CampaignData) -> Content:
+    """Everything that a report says of a campaign, finished or not."""
+    cells, instances, trials = data.cells(), data.instances(), data.trials()
+    names = _names(cells, instances)
+    results = _results(trials, data.node_costs(), _proofs(instances), names)
+    return Content(
+        campaign=data.campaign(),
+        sections=_sections(results),
+        outcomes=outcomes(cells, instances, trials),
+        unmeasured=(
+            *_unproven_instances(instances, names),
+            *_void_trials(data.void_trials(), names),
+            *_skipped_cells(cells, names),
+        ),
+        doubts=_doubts(data.warnings(), instances, names),
+    )
+
+
+def processor_totals(node_costs: polars.DataFrame) -> polars.DataFrame:
+    """Node costs in the shape of trials: metric is the node, value all its processor seconds per second."""
+    field, value = polars.col("field"), polars.col("value")
+    keys = [column for column in node_costs.columns if column not in ("field", "value")]
+    sums = node_costs.group_by(keys, maintain_order=True).agg(
+        total=value.filter(field == "total").first(), parts=value.filter(field.is_in(_PARTS)).sum()
+    )
+    totals = sums.with_columns(value=polars.coalesce("total", "parts")).drop("total", "parts")
+    return totals.rename({"node": "metric"})
+
+
+def outcomes(
+    cells: polars.DataFrame, instances: polars.DataFrame, trials: polars.DataFrame
+) -> dict[str, int]:
+    """How many cells came out how; keys are those of OUTCOMES."""
+    status = polars.col("status")
+    proven = trials.filter(status == "ok").select(LEVELS).unique().with_columns(proven=True)
+    void = trials.filter(status == "void").select(LEVELS).unique().with_columns(void=True)
+    ends = instances.group_by(TREATMENT).agg(
+        refused=(status == "refused").any(),
+        failed=(status == "failed").any(),
+        left_out=(status == "skipped").any(),
+    )
+    outcome = (
+        polars.when("proven")
+        .then(polars.lit("proven"))
+        .when(polars.col("skipped").is_not_null() | polars.col("left_out"))
+        .then(polars.lit("skipped"))
+        .when("refused")
+        .then(polars.lit("refused"))
+        .when("failed")
+        .then(polars.lit("failed"))
+        .when("void")
+        .then(polars.lit("void"))
+        .otherwise(polars.lit("unfinished"))
+    )
+    counts = (
+        cells.join(proven, on=LEVELS, how="left", nulls_equal=True)
+        .join(void, on=LEVELS, how="left", nulls_equal=True)
+        .join(ends, on=TREATMENT, how="left")
+        .select(outcome.alias("outcome"))["outcome"]
+        .value_counts()
+    )
+    found = dict(counts.iter_rows())
+    return {name: found.get(name, 0) for name in OUTCOMES}
+
+
+def _names(*frames: polars.DataFrame) -> dict[Treatment, str]:
+    """Tunnels as they are called here: with image and MTU only where these differ within the campaign."""
+    treatments = polars.concat([frame.select(TREATMENT) for frame in frames]).unique(maintain_order=True)
+    varying = [column for column in ("image", "mtu") if treatments[column].n_unique() > 1]
+    written = {"image": "{}", "mtu": "MTU {}"}
+    return {
+        treatment: " ".join(
+            [treatment.tunnel, *(written[column].format(getattr(treatment, column)) for column in varying)]
+        )
+        for treatment in map(_treatment, treatments.iter_rows(named=True))
+    }
+
+
+def _results(
+    trials: polars.DataFrame, node_costs: polars.DataFrame, proofs: Mapping[Place, Proof], names: Names
+) -> list[Result]:
+    metrics, processor = _estimates(trials), _estimates(processor_totals(node_costs))
+    return [
+        Result(
+            tunnel=names[treatment],
+            treatment=treatment,
+            runtime=runtime,
+            point=point,
+            metrics=estimates,
+            processor=processor.get((treatment, runtime, point), {}),
+            proof=proofs[treatment, runtime],
+        )
+        for (treatment, runtime, point), estimates in metrics.items()
+    ]
+
+
+def _estimates(trials: polars.DataFrame) -> dict[tuple[Treatment, str, Point], dict[str, Estimate]]:
+    found: dict[tuple[Treatment, str, Point], dict[str, Estimate]] = {}
+    for row in summarise(trials).iter_rows(named=True):
+        place = (_treatment(row), row["runtime"], _point(row))
+        found.setdefault(place, {})[row["metric"]] = msgspec.convert(row, Estimate)
+    return found
+
+
+def _sections(results: Iterable[Result]) -> tuple[Section, ...]:
+    by_point: dict[Point, list[Result]] = {}
+    for result in results:
+        by_point.setdefault(result.point, []).append(result)
+    points = sorted(by_point, key=lambda point: (point.transport, point.ip, point.payload_bytes, point.key))
+    return tuple(Section(point, tuple(sorted(by_point[point], key=_fastest_first))) for point in points)
+
+
+def _fastest_first(result: Result) -> tuple[int, float]:
+    place = _RUNTIMES.index(result.runtime) if result.runtime in _RUNTIMES else len(_RUNTIMES)
+    return place, -(result.throughput.median if result.throughput else 0.0)
+
+
+def _proofs(instances: polars.DataFrame) -> dict[Place, Proof]:
+    evidence, proven = polars.col("evidence"), polars.col("status") == "proven"
+    seen = (proven | (polars.col("status") == "interrupted")) & evidence.is_not_null()
+    grouped = instances.filter(polars.col("superseded").not_()).group_by(*TREATMENT, "runtime")
+    rows = grouped.agg(
+        proven=seen.sum(),
+        instances=polars.len(),
+        evidence=evidence.filter(seen).last(),
+        setup_ms=polars.col("setup_ms").median(),
+    )
+    return {
+        (_treatment(row), row["runtime"]): Proof(
+            row["proven"], row["instances"], _evidence(row), row["setup_ms"]
+        )
+        for row in rows.iter_rows(named=True)
+    }
+
+
+def _unproven_instances(instances: polars.DataFrame, names: Names) -> Iterable[Unmeasured]:
+    broken = polars.col("status").is_in(["refused", "failed", "skipped", "interrupted"])
+    place = [*TREATMENT, "runtime"]
+    current = instances.filter(polars.col("superseded").not_())
+    grouped = (
+        current.with_columns(attempts=polars.len().over(place))
+        .filter(broken)
+        .group_by([*place, "status", "reason"], maintain_order=True)
+        .agg(
+            polars.col("attempts").first(),
+            polars.col("log_tail", "evidence").drop_nulls().last(),
+            count=polars.len(),
+        )
+    )
+    for row in grouped.iter_rows(named=True):
+        affected = f"{row['count']} of {row['attempts']} instances"
+        yield Unmeasured(
+            names[_treatment(row)],
+            row["runtime"],
+            row["status"],
+            row["reason"],
+            affected,
+            row["log_tail"],
+            _evidence(row),
+        )
+
+
+def _void_trials(void: polars.DataFrame, names: Names) -> Iterable[Unmeasured]:
+    grouped = void.group_by([*LEVELS, "runtime", "reason"], maintain_order=True).agg(count=polars.len())
+    for row in grouped.iter_rows(named=True):
+        trials = "1 trial" if row["count"] == 1 else f"{row['count']} trials"
+        affected = f"{trials} of {point_title(_point(row))}"
+        yield Unmeasured(names[_treatment(row)], row["runtime"], "void", row["reason"], affected)
+
+
+def _skipped_cells(cells: polars.DataFrame, names: Names) -> Iterable[Unmeasured]:
+    points: dict[tuple[Treatment, str], list[str]] = {}
+    for row in cells.filter(polars.col("skipped").is_not_null()).iter_rows(named=True):
+        points.setdefault((_treatment(row), row["skipped"]), []).append(point_title(_point(row)))
+    for (treatment, reason), titles in points.items():
+        yield Unmeasured(names[treatment], None, "skipped", reason, some_of(titles))
+
+
+def _doubts(warnings: polars.DataFrame, instances: polars.DataFrame, names: Names) -> tuple[Doubt, ...]:
+    treatments = instances.select("instance", "image", "mtu")
+    grouped = (
+        warnings.join(treatments, on="instance", how="left")
+        .group_by([*TREATMENT, "kind", "advice"], maintain_order=True)
+        .agg(polars.col("message").first(), count=polars.len())
+    )
+    return tuple(
+        Doubt(names[_treatment(row)], row["kind"], row["message"], row["advice"], row["count"])
+        for row in grouped.iter_rows(named=True)
+    )
+
+
+def _treatment(row: Row) -> Treatment:
+    return Treatment(**{column: row[column] for column in TREATMENT})
+
+
+def _point(row: Row) -> Point:
+    rate = row["rate"]
+    exact = int(rate) if rate is not None and rate.isdecimal() else rate
+    return Point.model_validate({column: row[column] for column in POINT} | {"rate": exact})
+
+
+def _evidence(row: Row) -> Evidence | None:
+    return None if row["evidence"] is None else msgspec.json.decode(row["evidence"], type=Evidence)

@@ -1,0 +1,124 @@
+"""What a report says, before it is laid out: the same content for the page, the terminal and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tunnelbench.store.model import CampaignRecord, Evidence
+from tunnelbench.study.cells import Point, Treatment
+
+OUTCOMES = {
+    "proven": "proven and measured",
+    "refused": "refused by the witness",
+    "failed": "failed to come up",
+    "void": "void, because something broke while measuring",
+    "skipped": "skipped",
+    "unfinished": "not reached",
+}
+"""How a cell can come out, and the words for it."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A metric of one cell over its instances, as `analysis` summarises it; see there for the method."""
+
+    n_instances: int
+    n_trials: int
+    median: float
+    mean: float
+    standard_deviation: float | None
+    coefficient_of_variation: float | None
+    low: float | None
+    """Lower end of the 95 % interval of the median; None where there are too few instances."""
+    high: float | None
+    ratio: float | None
+    """To plain IP in the same round and runtime; None where that wasn't measured."""
+    ratio_low: float | None
+    ratio_high: float | None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the witness says of all instances of one treatment in one runtime."""
+
+    proven: int
+    instances: int
+    evidence: Evidence | None
+    """Of the latest instance at which the witness looked."""
+    setup_ms: float | None
+    """Median set-up time of the proven instances."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The measured numbers of one cell in one runtime."""
+
+    tunnel: str
+    treatment: Treatment
+    runtime: str
+    point: Point
+    metrics: Mapping[str, Estimate]
+    processor: Mapping[str, Estimate]
+    """Node to processor seconds per second."""
+    proof: Proof
+
+    @property
+    def throughput(self) -> Estimate | None:
+        """Payload received, Mbit/s."""
+        return self.metrics.get("throughput")
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the witness demanded, and saw, that the probe is unreadable on the wire."""
+        return self.proof.evidence is not None and not self.proof.evidence.marker_expected
+
+
+@dataclass(frozen=True)
+class Section:
+    """All results at one point, the fastest first."""
+
+    point: Point
+    results: tuple[Result, ...]
+
+    def of_runtime(self, runtime: str) -> tuple[Result, ...]:
+        """The results of one runtime."""
+        return tuple(result for result in self.results if result.runtime == runtime)
+
+
+@dataclass(frozen=True)
+class Unmeasured:
+    """Why a tunnel, or some of its instances, yielded no number."""
+
+    tunnel: str
+    runtime: str | None
+    outcome: str
+    """`refused`, `failed`, `skipped`, `interrupted` or `void`."""
+    reason: str
+    affected: str
+    """How much of the campaign it concerns, in words."""
+    log_tail: str | None = None
+    evidence: Evidence | None = None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A warning, with how often it was given."""
+
+    tunnel: str
+    kind: str
+    message: str
+    advice: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything that a report says."""
+
+    campaign: CampaignRecord
+    sections: tuple[Section, ...]
+    outcomes: Mapping[str, int]
+    """How many cells came out how, by the names of OUTCOMES."""
+    unmeasured: tuple[Unmeasured, ...]
+    doubts: tuple[Doubt, ...]

@@ -1,0 +1,207 @@
+"""The figures, each one Altair specification: a panel per runtime, a row per tunnel.
+
+Colours are Okabe and Ito's, which people with any common colour vision can tell apart (Color Universal
+Design, 2008). Runtimes have panels with axes of their own, since their numbers are not to be compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
+
+import altair
+import polars
+
+from tunnelbench.report.theme import FAINT, INK
+from tunnelbench.report.wording import interval, number, runtime_title
+
+QUANTILES = {
+    "latency_p50": "median",
+    "latency_p90": "90 %",
+    "latency_p99": "99 %",
+    "latency_p999": "99.9 %",
+    "latency_max": "largest",
+}
+"""Metric to its name in the latency figure, in rising order."""
+
+_BLUE, _VERMILION, _SKY, _ORANGE, _GREEN = (
+    "#0072B2",
+    "#D55E00",
+    "#56B4E9",
+    "#E69F00",
+    "#009E73",
+)
+_PROTECTION = {"encrypted": _BLUE, "not encrypted": _ORANGE}
+_NODES = {"host1": _SKY, "gw1": _BLUE, "gw2": _VERMILION, "host2": _ORANGE}
+_QUANTILE_COLOURS = dict(zip(QUANTILES.values(), (_BLUE, _SKY, _GREEN, _ORANGE, _VERMILION), strict=True))
+
+_QUANTILE_SHAPES = dict(
+    zip(QUANTILES.values(), ("circle", "square", "diamond", "triangle-up", "cross"), strict=True)
+)
+
+_PANEL_WIDTH = 400
+_ROW_HEIGHT = 24
+
+Panel = altair.Chart | altair.LayerChart | altair.FacetChart
+Chart = altair.VConcatChart
+
+
+def throughput(frame: polars.DataFrame) -> Chart:
+    """Bars with 95 % intervals, and the numbers beside them.
+
+    Columns: tunnel, runtime, encrypted, median, low, high (Mbit/s; the bounds may be null).
+    """
+
+    def panel(rows: polars.DataFrame) -> Panel:
+        horizontal = altair.X("median:Q", title="Mbit/s", axis=_axis())
+        bars = _base(rows).mark_bar(height=14).encode(x=horizontal, color=_protection())
+        return altair.layer(bars, *_intervals(rows, "low", "high"), _numbers(rows))
+
+    return _panels(_prepared(frame, "median", "low", "high"), panel)
+
+
+def ratio(frame: polars.DataFrame) -> Chart:
+    """Points with 95 % intervals, and the numbers beside them.
+
+    Columns: tunnel, runtime, encrypted, ratio, ratio_low, ratio_high (the bounds may be null).
+    """
+
+    def panel(rows: polars.DataFrame) -> Panel:
+        title = "throughput as a ratio to plain IP in the same round"
+        horizontal = altair.X("ratio:Q", title=title, axis=_axis(), scale=altair.Scale(domainMin=0))
+        points = (
+            _base(rows).mark_point(filled=True, size=70, opacity=1).encode(x=horizontal, color=_protection())
+        )
+        plain = altair.Chart(altair.Data(values=[{"ratio": 1}])).mark_rule(color=INK, strokeDash=[4, 3])
+        intervals = _intervals(rows, "ratio_low", "ratio_high")
+        return altair.layer(plain.encode(x=horizontal), *intervals, points, _numbers(rows))
+
+    return _panels(_prepared(frame, "ratio", "ratio_low", "ratio_high"), panel)
+
+
+def processor(frame: polars.DataFrame) -> Chart:
+    """Bars stacked by node. Columns: tunnel, runtime, node, value (processor seconds per second)."""
+
+    def panel(rows: polars.DataFrame) -> Panel:
+        sums = rows.group_by("tunnel").agg(polars.col("value").sum()).sort("value", "tunnel", descending=True)
+        color = altair.Color("node:N", scale=_scale(_NODES), title=None)
+        horizontal = altair.X("value:Q", title="processor seconds per second", stack="zero", axis=_axis())
+        return (
+            _base(rows, sums["tunnel"].to_list())
+            .mark_bar(height=14)
+            .encode(x=horizontal, color=color, order=altair.Order("place:Q"))
+        )
+
+    place = polars.col("node").replace_strict(_places(_NODES), default=len(_NODES)).alias("place")
+    return _panels(frame.with_columns(place), panel)
+
+
+def latency(frame: polars.DataFrame) -> Chart:
+    """Quantiles on a logarithmic axis.
+
+    Columns: tunnel, runtime, metric (one of QUANTILES), value (ms, above 0).
+    """
+
+    def panel(rows: polars.DataFrame) -> Panel:
+        order = rows.sort("place", "value")["tunnel"].unique(maintain_order=True).to_list()
+        axis = altair.Axis(values=_round_values(rows["value"]), format="~f")
+        scale = altair.Scale(type="log", nice=False, padding=10)
+        horizontal = altair.X("value:Q", title="one-way delay in ms, logarithmic", axis=axis, scale=scale)
+        shapes = altair.Scale(domain=list(_QUANTILE_SHAPES), range=list(_QUANTILE_SHAPES.values()))
+        points = (
+            _base(rows, order)
+            .mark_point(filled=True, size=70, opacity=1)
+            .encode(
+                x=horizontal,
+                color=altair.Color("quantile:N", scale=_scale(_QUANTILE_COLOURS), title=None),
+                shape=altair.Shape("quantile:N", scale=shapes, title=None),
+            )
+        )
+        spans = rows.group_by("tunnel").agg(low=polars.col("value").min(), high=polars.col("value").max())
+        span = _base(spans, order).mark_rule(color=FAINT, strokeWidth=2).encode(x="low:Q", x2="high:Q")
+        return altair.layer(span, points)
+
+    metric = polars.col("metric")
+    quantile = metric.replace_strict(QUANTILES).alias("quantile")
+    place = metric.replace_strict(_places(QUANTILES)).alias("place")
+    return _panels(frame.with_columns(quantile, place), panel)
+
+
+def _panels(frame: polars.DataFrame, panel: Callable[[polars.DataFrame], Panel]) -> Chart:
+    runtimes = frame["runtime"].unique(maintain_order=True).sort(descending=True)
+    charts = [
+        panel(frame.filter(runtime=runtime)).properties(
+            width=_PANEL_WIDTH, height=altair.Step(_ROW_HEIGHT), title=_panel_title(runtime)
+        )
+        for runtime in runtimes
+    ]
+    return altair.vconcat(*charts, spacing=28)
+
+
+def _panel_title(runtime: str) -> str:
+    title = runtime_title(runtime)
+    return title[0].upper() + title[1:]
+
+
+def _base(rows: polars.DataFrame, order: Sequence[str] | None = None) -> altair.Chart:
+    sort = rows["tunnel"].to_list() if order is None else list(order)
+    vertical = altair.Y("tunnel:N", sort=sort, title=None, axis=altair.Axis(ticks=False, labelPadding=8))
+    return altair.Chart(altair.Data(values=rows.to_dicts())).encode(y=vertical)
+
+
+def _prepared(frame: polars.DataFrame, value: str, low: str, high: str) -> polars.DataFrame:
+    """Rows from the largest value to the smallest, with the words of legend and numbers."""
+    encrypted, plain = map(polars.lit, _PROTECTION)
+    words = [
+        number(middle) if bottom is None or top is None else f"{number(middle)}  ({interval(bottom, top)})"
+        for middle, bottom, top in frame.select(value, low, high).iter_rows()
+    ]
+    return frame.with_columns(
+        polars.when("encrypted").then(encrypted).otherwise(plain).alias("protection"),
+        polars.Series("numbers", words, dtype=polars.String),
+    ).sort(value, descending=True)
+
+
+def _numbers(rows: polars.DataFrame) -> altair.Chart:
+    return (
+        _base(rows)
+        .mark_text(align="left", color=INK)
+        .encode(x=altair.value(_PANEL_WIDTH + 12), text="numbers:N")
+    )
+
+
+def _intervals(rows: polars.DataFrame, low: str, high: str) -> list[altair.Chart]:
+    known = rows.drop_nulls([low, high])
+    if known.is_empty():
+        return []
+    base = _base(known, rows["tunnel"].to_list())
+    ends = [
+        base.mark_tick(color=INK, size=8, thickness=1.5, opacity=1).encode(x=f"{end}:Q")
+        for end in (low, high)
+    ]
+    return [base.mark_rule(color=INK, strokeWidth=1.5).encode(x=f"{low}:Q", x2=f"{high}:Q"), *ends]
+
+
+def _protection() -> altair.Color:
+    return altair.Color("protection:N", scale=_scale(_PROTECTION), title=None)
+
+
+def _scale(colours: Mapping[str, str]) -> altair.Scale:
+    return altair.Scale(domain=list(colours), range=list(colours.values()))
+
+
+def _axis() -> altair.Axis:
+    return altair.Axis(format="~f", tickCount=6)
+
+
+def _places(names: Iterable[str]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+def _round_values(values: polars.Series) -> list[float]:
+    """Where a logarithmic axis has its labels: powers of ten, with 2 and 5 between them if they are few."""
+    low, high = (math.log10(cast(float, end)) for end in (values.min(), values.max()))
+    steps = (1, 2, 5) if high - low < 3 else (1,)
+    decades = range(math.floor(low), math.ceil(high) + 1)
+    return [step * 10.0**decade for decade in decades for step in steps]

@@ -1,0 +1,29 @@
+"""Writes the tables of a report as CSV, for spreadsheets and statistics programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunnelbench.analysis.summary import summarise
+from tunnelbench.report.collect import processor_totals
+from tunnelbench.store.read import CampaignData
+
+
+def write_tables(data: CampaignData, folder: Path) -> None:
+    """Write summary, processor, trials, node_costs, cells, instances and warnings into `folder`.
+
+    `summary.csv` and `processor.csv` have one row per cell, runtime and metric (or node); `trials.csv` and
+    `node_costs.csv` are the raw numbers in long format.
+    """
+    trials, node_costs = data.trials(), data.node_costs()
+    frames = {
+        "summary": summarise(trials),
+        "processor": summarise(processor_totals(node_costs)).rename({"metric": "node"}),
+        "trials": trials,
+        "node_costs": node_costs,
+        "cells": data.cells(),
+        "instances": data.instances(),
+        "warnings": data.warnings(),
+    }
+    for name, frame in frames.items():
+        frame.write_csv(folder / f"{name}.csv")

@@ -1,0 +1,84 @@
+"""How numbers, tunnels and points are written, the same in every table, figure and sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tunnelbench.study.cells import Point
+
+NOTHING = "\N{EN DASH}"
+"""What stands where there is no number."""
+
+RUNTIME_TITLES = {
+    "namespace": "gateways in namespaces",
+    "kernel": "gateways in User Mode Linux kernels",
+}
+
+
+def number(value: float | None) -> str:
+    """A number with about three significant digits, whole where it is 100 or more; a dash for None."""
+    if value is None:
+        return NOTHING
+    size = abs(value)
+    for limit, decimals in ((99.95, 0), (9.995, 1), (0.9995, 2), (0.00995, 3)):
+        if size >= limit:
+            return f"{value:.{decimals}f}"
+    return f"{value:.2g}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Both ends of an interval for a sentence, or a dash where it isn't known."""
+    return NOTHING if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def compact_interval(low: float | None, high: float | None) -> str:
+    """Both ends of an interval for a table, or a dash where it isn't known."""
+    return NOTHING if low is None or high is None else f"{number(low)}\N{EN DASH}{number(high)}"
+
+
+def percentage(ratio: float | None) -> str:
+    """A ratio as a percentage with three significant digits."""
+    if ratio is None:
+        return NOTHING
+    return f"{100 * ratio:.3g} %"
+
+
+def runtime_title(runtime: str | None) -> str:
+    """Where the gateways ran, in words."""
+    return NOTHING if runtime is None else RUNTIME_TITLES.get(runtime, runtime)
+
+
+def point_title(point: Point) -> str:
+    """A point in words: `UDP over IPv4, 1400-byte datagrams as fast as possible, forward, engine`."""
+    ip = {"ipv4": "IPv4", "ipv6": "IPv6"}[point.ip]
+    parts = [f"{point.transport.upper()} over {ip}", _traffic(point), point.direction, point.load]
+    return ", ".join(parts)
+
+
+def point_slug(point: Point) -> str:
+    """A point as a part of a file name."""
+    rate = "" if point.rate is None else f"-{point.rate}"
+    text = f"{point.transport}-{point.ip}-{point.payload_bytes}{rate}-{point.direction}-{point.load}"
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", text)
+
+
+def some_of(names: Sequence[str], most: int = 3) -> str:
+    """The first names of a list, and how many more there are."""
+    shown = "; ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}; and {len(names) - most} more"
+
+
+def _traffic(point: Point) -> str:
+    if point.transport == "tcp":
+        return f"{_size(point.payload_bytes)} writes"
+    datagrams = f"{point.payload_bytes}-byte datagrams"
+    if point.rate is None or point.rate == "max":
+        return f"{datagrams} as fast as possible"
+    return f"{datagrams} at {number(point.rate / 1e6)} Mbit/s"
+
+
+def _size(count: int) -> str:
+    if count >= 1024 and count % 1024 == 0:
+        return f"{count // 1024} KiB"
+    return f"{count}-byte"
