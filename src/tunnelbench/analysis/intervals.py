@@ -1,0 +1,88 @@
+"""The bootstrap interval of a median, computed exactly.
+
+Why the median: one disturbed round can't move it far, and with the few instances of a campaign its interval
+holds the truth more often than that of the mean. Why percentiles and not BCa: BCa needs the jackknife, which
+is inconsistent for the median (B. Efron and R. Tibshirani, An Introduction to the Bootstrap, 1993, section
+11.6). Why exactly: the distribution of the median of a resample is known (B. Efron, Bootstrap Methods:
+Another Look at the Jackknife, The Annals of Statistics 7, 1979, section 3), so it needs no random numbers,
+and equal data always give equal intervals.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import lgamma
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
+
+CONFIDENCE = 0.95
+
+_ROUNDING = 1e-12
+"""Probabilities are sums of up to n squared products; they are compared with this slack."""
+
+
+class Interval(NamedTuple):
+    """The ends of a confidence interval."""
+
+    low: float
+    high: float
+
+
+def median_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval | None:
+    """The percentile bootstrap interval of the median of independent values; None for fewer than two.
+
+    It reaches from the smallest to the largest value where there are few: see `attainable_confidence`.
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    if ordered.size < 2:
+        return None
+    lower, upper = np.triu_indices(ordered.size)
+    medians = ordered[lower] + (ordered[upper] - ordered[lower]) / 2
+    probabilities = _middle_pair_probabilities(ordered.size)[lower, upper]
+    order = np.argsort(medians, kind="stable")
+    tail = (1 - confidence) / 2 - _ROUNDING
+    from_below = np.cumsum(probabilities[order])
+    from_above = np.cumsum(probabilities[order][::-1])
+    low = medians[order][np.searchsorted(from_below, tail)]
+    high = medians[order][::-1][np.searchsorted(from_above, tail)]
+    return Interval(float(low), float(high))
+
+
+def attainable_confidence(count: int) -> float:
+    """The confidence with which the range of `count` independent values holds the median of their source.
+
+    It misses only if all fall on one side, which has probability 1/2^n for each side: 1 - 2^(1-n) (H. A.
+    David and H. N. Nagaraja, Order Statistics, 3rd edition, 2003, section 7.1). No interval inside it can
+    promise more.
+    """
+    return 1 - 2.0 ** (1 - count) if count else 0.0
+
+
+@lru_cache(maxsize=64)
+def _middle_pair_probabilities(count: int) -> NDArray[np.float64]:
+    """`[i, j]`: the probability that a resample of n sorted values has values i and j (from 0) in its middle.
+
+    They are the same draw if n is odd. A resample draws n times, each value with probability 1/n.
+    """
+    half = (count + 1) // 2
+    up_to = np.arange(count + 1) / count
+    # The draw of rank `half` is at most value i if at least `half` draws are.
+    lower_is = np.diff(_at_least(half, count, up_to))
+    if count % 2 == 1:
+        return np.diag(lower_is)
+    # For i < j: `half` draws up to i, one of them i itself, and `half` from j on, one of them j itself.
+    with np.errstate(divide="ignore"):
+        log_highest_is = np.log(np.diff(up_to**half))
+    log_ways = lgamma(count + 1) - 2 * lgamma(half + 1)
+    log_pairs = log_ways + np.add.outer(log_highest_is, log_highest_is[::-1])
+    pairs = np.triu(np.exp(np.minimum(log_pairs, 0)), k=1)  # only pairs that can't be are above 0
+    return pairs + np.diag(lower_is - pairs.sum(axis=1))
+
+
+def _at_least(successes: int, draws: int, probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of at least so many successes in independent draws."""
+    tail: NDArray[np.float64] = stats.binom.sf(successes - 1, draws, probability)  # pyright: ignore[reportUnknownMemberType, reportAssignmentType]
+    return tail
