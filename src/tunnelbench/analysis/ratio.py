@@ -1,0 +1,32 @@
+"""Every result relative to the plain-IP baseline of its own round.
+
+A drift of the machine moves a round's instances and its baseline alike, so it cancels in their ratio. The
+ratio is taken round by round and only then summed up: pairing keeps what a round has in common out of the
+spread.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tunnelbench.analysis.frames import POINT
+from tunnelbench.study.catalogue import BASELINE_VPN
+
+PAIRING = ("campaign_round", "runtime", "image", "mtu", *POINT, "metric")
+"""A baseline is that of the same round, runtime, image, MTU and point."""
+
+
+def with_ratio(values: pl.DataFrame) -> pl.DataFrame:
+    """Add `ratio` to a frame of `instance_values`: the value divided by that of its round's baseline.
+
+    Null where the round has no baseline for it, or one of zero. Where a round has several baselines, their
+    mean.
+    """
+    baselines = (
+        values.filter(pl.col("vpn") == BASELINE_VPN)
+        .group_by(PAIRING)
+        .agg(pl.col("value").mean().alias("baseline"))
+        .filter(pl.col("baseline") != 0)
+    )
+    paired = values.join(baselines, on=PAIRING, how="left", nulls_equal=True, maintain_order="left")
+    return paired.with_columns((pl.col("value") / pl.col("baseline")).alias("ratio")).drop("baseline")

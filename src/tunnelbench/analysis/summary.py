@@ -1,0 +1,62 @@
+"""What was measured in each cell, over its instances."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tunnelbench.analysis.frames import CELL, instance_values
+from tunnelbench.analysis.intervals import CONFIDENCE, Interval, median_interval
+from tunnelbench.analysis.ratio import with_ratio
+
+
+def summarise(trials: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFrame:
+    """One row per cell, runtime and metric, in the order of their first trial.
+
+    Takes `frames.TRIALS`. Columns besides those of `frames.CELL` and `metric`, in the unit of the metric:
+
+    - `n_instances`, `n_trials`: counted instances and their trials;
+    - `median`, `mean`: over the instances;
+    - `standard_deviation`: of the instances (n - 1 in the denominator), null for one;
+    - `coefficient_of_variation`: standard deviation / mean, null for one instance or a mean of zero;
+    - `low`, `high`: bootstrap interval of the median, null for one instance;
+    - `ratio`, `ratio_low`, `ratio_high`: median of the ratios to the same round's baseline, and its interval;
+    - `n_paired`: instances that have such a baseline.
+    """
+    values = with_ratio(instance_values(trials))
+    value, ratio = pl.col("value"), pl.col("ratio")
+    cells = values.group_by(*CELL, "metric", maintain_order=True).agg(
+        pl.len().alias("n_instances"),
+        pl.col("n_trials").sum(),
+        value.median().alias("median"),
+        value.mean().alias("mean"),
+        value.std(ddof=1).alias("standard_deviation"),
+        value.alias("values"),
+        ratio.median().alias("median_ratio"),
+        ratio.count().alias("n_paired"),
+        ratio.drop_nulls().alias("ratios"),
+    )
+    variation = pl.when(pl.col("mean") != 0).then(pl.col("standard_deviation") / pl.col("mean").abs())
+    return cells.select(
+        *CELL,
+        "metric",
+        "n_instances",
+        "n_trials",
+        "median",
+        "mean",
+        "standard_deviation",
+        variation.alias("coefficient_of_variation"),
+        *_interval_columns(cells["values"], "low", "high", confidence),
+        pl.col("median_ratio").alias("ratio"),
+        *_interval_columns(cells["ratios"], "ratio_low", "ratio_high", confidence),
+        "n_paired",
+    )
+
+
+def _interval_columns(
+    samples: pl.Series, low: str, high: str, confidence: float
+) -> tuple[pl.Series, pl.Series]:
+    intervals: list[Interval | None] = [median_interval(sample, confidence) for sample in samples]
+    return (
+        pl.Series(low, [interval and interval.low for interval in intervals], pl.Float64),
+        pl.Series(high, [interval and interval.high for interval in intervals], pl.Float64),
+    )
