@@ -1,0 +1,144 @@
+"""Looks through a campaign's results for reasons to doubt them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import polars as pl
+from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
+
+from tunnelbench.analysis.frames import CELL, POINT, TREATMENT, instance_values
+from tunnelbench.analysis.intervals import CONFIDENCE, attainable_confidence
+from tunnelbench.analysis.warnings import (
+    BaselineDrift,
+    MeasuredCell,
+    MeasurementWarning,
+    MissingBaseline,
+    SlowSender,
+    TooFewInstances,
+    UnstableCell,
+)
+from tunnelbench.study.catalogue import BASELINE_VPN
+from tunnelbench.study.cells import Point, Treatment
+
+METRIC = "throughput"
+"""The metric whose spread and drift are checked; the others follow it."""
+
+LARGEST_VARIATION = 0.10
+"""Published evaluations of VPNs report coefficients of variation of up to 9 %."""
+
+LARGEST_DRIFT = 0.05
+"""Change of the baseline over a campaign, relative to its median, that goes without a warning."""
+
+SIGNIFICANCE = 0.05
+
+SMALLEST_SENDING_SHARE = 0.98
+"""Of the rate asked for."""
+
+
+def warnings_about(trials: pl.DataFrame, summary: pl.DataFrame) -> tuple[MeasurementWarning, ...]:
+    """Every doubt about a campaign's results: `frames.TRIALS` and what `summarise` made of them."""
+    return (
+        *too_few_instances(summary),
+        *missing_baselines(trials),
+        *baseline_drifts(trials),
+        *unstable_cells(summary),
+        *slow_senders(summary),
+    )
+
+
+def unstable_cells(summary: pl.DataFrame, bound: float = LARGEST_VARIATION) -> Iterator[UnstableCell]:
+    """Cells whose throughput has a coefficient of variation above the bound."""
+    unstable = summary.filter(pl.col("metric") == METRIC, pl.col("coefficient_of_variation") > bound)
+    for row in unstable.iter_rows(named=True):
+        yield UnstableCell(_cell(row), METRIC, row["coefficient_of_variation"], bound)
+
+
+def too_few_instances(summary: pl.DataFrame, confidence: float = CONFIDENCE) -> Iterator[TooFewInstances]:
+    """Cells with fewer instances than an interval of the median needs, counted by how many they have."""
+    needed = next(count for count in range(1, 1000) if attainable_confidence(count) >= confidence)
+    counts = (
+        summary.filter(pl.col("metric") == METRIC, pl.col("n_instances") < needed)
+        .group_by("n_instances")
+        .len("n_cells")
+        .sort("n_instances")
+    )
+    for row in counts.iter_rows(named=True):
+        yield TooFewInstances(row["n_cells"], row["n_instances"], needed, confidence)
+
+
+def missing_baselines(trials: pl.DataFrame) -> Iterator[MissingBaseline]:
+    """Rounds in which a result has no baseline of its runtime, image, MTU and point."""
+    values = instance_values(trials)
+    place = ("campaign_round", "runtime", "image", "mtu", *POINT)
+    is_baseline = pl.col("vpn") == BASELINE_VPN
+    alone = values.filter(~is_baseline).join(
+        values.filter(is_baseline), on=place, how="anti", nulls_equal=True
+    )
+    rounds = (
+        alone.group_by("runtime", "image", "mtu")
+        .agg(pl.col("campaign_round").unique().sort())
+        .sort("runtime", "image", "mtu")
+    )
+    for row in rounds.iter_rows(named=True):
+        yield MissingBaseline(row["runtime"], row["image"], row["mtu"], tuple(row["campaign_round"]))
+
+
+def baseline_drifts(trials: pl.DataFrame, bound: float = LARGEST_DRIFT) -> Iterator[BaselineDrift]:
+    """Baselines whose throughput has a trend over the rounds, significant and larger than the bound."""
+    baselines = instance_values(trials).filter(pl.col("vpn") == BASELINE_VPN, pl.col("metric") == METRIC)
+    by_round = baselines.group_by(*CELL, "campaign_round").agg(pl.col("value").mean()).sort("campaign_round")
+    cells = by_round.group_by(*CELL).agg("campaign_round", "value").sort(*CELL)
+    for row in cells.iter_rows(named=True):
+        trend = trend_of(row["campaign_round"], row["value"])
+        if trend is not None and trend.p_value < SIGNIFICANCE and abs(trend.change) > bound:
+            yield BaselineDrift(_cell(row), METRIC, trend.change)
+
+
+def slow_senders(summary: pl.DataFrame) -> Iterator[SlowSender]:
+    """Cells with a given UDP rate that the sender missed."""
+    rate = pl.col("rate").cast(pl.Int64, strict=False) / 1e6
+    offered = summary.filter(pl.col("metric") == "offered").with_columns(rate.alias("asked"))
+    slow = offered.filter(pl.col("median") < SMALLEST_SENDING_SHARE * pl.col("asked"))
+    for row in slow.iter_rows(named=True):
+        yield SlowSender(_cell(row), row["asked"], row["median"])
+
+
+class Trend(NamedTuple):
+    """A trend over time."""
+
+    change: float
+    """From the first point in time to the last, relative to the median."""
+    p_value: float
+    """Of as strong a trend in either direction where there is none."""
+
+
+def trend_of(times: list[int], values: list[float]) -> Trend | None:
+    """The trend of values over time; None for fewer than two values or a median of zero.
+
+    Size: slope of Theil and Sen (P. K. Sen, Journal of the American Statistical Association 63, 1968).
+    Significance: Mann's test with Kendall's tau (H. B. Mann, Econometrica 13, 1945), exact without ties.
+    Neither minds an outlier. Four values can't reach a significance of 5 %.
+    """
+    middle = float(np.median(values)) if len(values) > 1 else 0.0
+    if middle == 0:
+        return None
+    slope, *_ = cast(tuple[float, ...], stats.theilslopes(values, times))  # pyright: ignore[reportUnknownMemberType]
+    _, p_value = cast(tuple[float, float], stats.kendalltau(times, values))  # pyright: ignore[reportUnknownMemberType]
+    return Trend(float(slope) * (times[-1] - times[0]) / abs(middle), float(p_value))
+
+
+def _cell(row: Mapping[str, Any]) -> MeasuredCell:
+    rate: str | None = row["rate"]
+    return MeasuredCell(
+        treatment=Treatment.model_validate({column: row[column] for column in TREATMENT}),
+        point=Point.model_validate(
+            {
+                **{column: row[column] for column in POINT},
+                "rate": int(rate) if rate is not None and rate.isdecimal() else rate,
+            }
+        ),
+        runtime=row["runtime"],
+    )
