@@ -24,7 +24,6 @@ class FixedRounds:
     rounds: int
 
     def reason_to_stop(self, round_seconds: Sequence[float]) -> str | None:
-        """See `StopRule`."""
         if len(round_seconds) < self.rounds:
             return None
         return f"all {self.rounds} rounds are done"
@@ -40,7 +39,6 @@ class Budget:
     """Rounds that are done whatever they cost; at least the first, whose length nobody knows."""
 
     def reason_to_stop(self, round_seconds: Sequence[float]) -> str | None:
-        """See `StopRule`."""
         done = len(round_seconds)
         if done < max(self.rounds_min, 1):
             return None
@@ -60,7 +58,6 @@ class FirstOf:
     rules: tuple[StopRule, ...]
 
     def reason_to_stop(self, round_seconds: Sequence[float]) -> str | None:
-        """See `StopRule`."""
         reasons = (rule.reason_to_stop(round_seconds) for rule in self.rules)
         return next((reason for reason in reasons if reason is not None), None)
 
