@@ -44,6 +44,8 @@ pub fn serve(stream: File) -> io::Result<()> {
                     ),
                 },
             ),
+            // A nudge; see the client of this stream.
+            Incoming::Frame(contents) if contents.is_empty() => {}
             Incoming::Frame(contents) => match rmp_serde::from_slice::<Call>(&contents) {
                 Ok(Call {
                     id,

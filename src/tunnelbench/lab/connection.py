@@ -15,6 +15,8 @@ from tunnelbench.lab.messages import Answer, Call, Error, Event, Incoming, Reque
 AnswerType = TypeVar("AnswerType")
 
 _LONGEST_FRAME = 16 << 20
+_EMPTY_FRAME = bytes(4)
+_NUDGE_SECONDS = 0.1
 
 
 class NodeError(Exception):
@@ -56,8 +58,7 @@ class Connection:
         self._writer.write(len(encoded).to_bytes(4, "big") + encoded)
         try:
             async with asyncio.timeout(timeout):
-                await self._writer.drain()
-                answer = await waiting
+                answer = await self._nudged_answer(self._writer, waiting)
         except TimeoutError:
             kind = type(request).__name__
             raise NodeError(f"{self._name} did not answer {kind} within {timeout:g} s") from None
@@ -70,6 +71,19 @@ class Connection:
         if not isinstance(answer, answer_type):
             raise NodeError(f"{self._name} answered {type(answer).__name__} to {type(request).__name__}")
         return answer
+
+    async def _nudged_answer(self, writer: asyncio.StreamWriter, waiting: asyncio.Future[Answer]) -> Answer:
+        """Waits for an answer, and sends an empty frame whenever there is none for a while.
+
+        User Mode Linux now and then misses that its serial line has input until more input comes.
+        """
+        await writer.drain()
+        while not waiting.done():
+            await asyncio.wait([waiting], timeout=_NUDGE_SECONDS)
+            if not waiting.done():
+                writer.write(_EMPTY_FRAME)
+                await writer.drain()
+        return waiting.result()
 
     async def close(self) -> None:
         """Closes the stream, which ends the node."""

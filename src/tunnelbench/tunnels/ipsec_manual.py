@@ -1,0 +1,200 @@
+"""IPsec ESP in tunnel mode with manual keys (RFC 4301, RFC 4303): the fewest moving parts.
+
+Security associations and policies are written straight into both kernels. The suites' transforms are those of
+RFC 2405 (DES), RFC 2451 (3DES, Blowfish), RFC 3602 (AES-CBC), RFC 4106 (AES-GCM), RFC 7634 (ChaCha20-Poly1305),
+RFC 2410 (null), with RFC 2403 (MD5), RFC 2404 (SHA-1) and RFC 4868 (SHA-256).
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import zlib
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from tunnelbench.lab.features import Feature
+from tunnelbench.lab.node import Node
+from tunnelbench.lab.topology import Family
+from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel, suites
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A transform as the kernel names it, its key (with salt, for an AEAD) and check value in bits."""
+
+    kernel_name: str
+    title: str
+    key_bits: int
+    icv_bits: int = 0
+
+
+_CIPHERS = {
+    "des": Algorithm("cbc(des)", "DES-CBC", 64),
+    "3des": Algorithm("cbc(des3_ede)", "3DES-CBC", 192),
+    "blowfish": Algorithm("cbc(blowfish)", "Blowfish-128-CBC", 128),
+    "aes128": Algorithm("cbc(aes)", "AES-128-CBC", 128),
+    "aes192": Algorithm("cbc(aes)", "AES-192-CBC", 192),
+    "aes256": Algorithm("cbc(aes)", "AES-256-CBC", 256),
+    "null": Algorithm("ecb(cipher_null)", "none", 0),
+}
+_HASHES = {
+    "md5": Algorithm("hmac(md5)", "HMAC-MD5-96", 128, 96),
+    "sha1": Algorithm("hmac(sha1)", "HMAC-SHA-1-96", 160, 96),
+    "sha256": Algorithm("hmac(sha256)", "HMAC-SHA-256-128", 256, 128),
+}
+_AEADS = {
+    "aes128-gcm": Algorithm("rfc4106(gcm(aes))", "AES-128-GCM", 128 + 32, 128),
+    "aes256-gcm": Algorithm("rfc4106(gcm(aes))", "AES-256-GCM", 256 + 32, 128),
+    "chacha20-poly1305": Algorithm("rfc7539esp(chacha20,poly1305)", "ChaCha20-Poly1305", 256 + 32, 128),
+}
+
+
+@dataclass(frozen=True)
+class EspSuite(Suite):
+    """A suite and its algorithms: cipher and hash, or one AEAD."""
+
+    algorithms: Mapping[str, Algorithm]
+    """By the word that ip-xfrm(8) has for it: `enc` and `auth-trunc`, or `aead`."""
+
+    def fresh_keys(self) -> str:
+        """The algorithms with new random keys, as ip-xfrm(8) reads them."""
+        return self._with_keys(
+            {word: secrets.token_bytes(a.key_bits // 8) for word, a in self.algorithms.items()}
+        )
+
+    def example_keys(self) -> str:
+        """The algorithms with keys that only try whether a kernel has them."""
+        return self._with_keys(
+            {word: bytes(range(1, a.key_bits // 8 + 1)) for word, a in self.algorithms.items()}
+        )
+
+    def _with_keys(self, keys: Mapping[str, bytes]) -> str:
+        parts = [
+            f"{word} {algorithm.kernel_name} 0x{keys[word].hex()}"
+            + (f" {algorithm.icv_bits}" if algorithm.icv_bits else "")
+            for word, algorithm in self.algorithms.items()
+        ]
+        return " ".join(parts).replace(" 0x ", ' "" ')
+
+
+def _all_suites() -> list[EspSuite]:
+    classic = [
+        EspSuite(
+            f"{cipher_name}-{hash_name}", cipher.title, hashed.title, {"enc": cipher, "auth-trunc": hashed}
+        )
+        for cipher_name, cipher in _CIPHERS.items()
+        for hash_name, hashed in _HASHES.items()
+    ]
+    combined = [
+        EspSuite(name, algorithm.title, "with the cipher", {"aead": algorithm})
+        for name, algorithm in _AEADS.items()
+    ]
+    return classic + combined
+
+
+class IpsecManual(Tunnel):
+    """ESP between the gateways, keyed by hand."""
+
+    name = "ipsec-manual"
+    title = "IPsec ESP, manual keys"
+    suites = suites(*_all_suites())
+    in_kernel = True
+
+    def needs(self, suite: Suite) -> Needs:
+        """ESP with the suite's algorithms."""
+        esp = _as_esp(suite)
+        state = f"ip xfrm state add src 127.0.0.1 dst 127.0.0.2 proto esp spi {_number(suite.name):#x} mode tunnel"
+        words = [word.strip('"') for word in f"{state} {esp.example_keys()}".split()]
+        return Needs(features=frozenset({Feature(f"ESP with {suite.name}", tuple(words))}))
+
+    async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
+        """Writes the same two associations and the matching policies into both kernels."""
+        esp = _as_esp(suite)
+        associations = "".join(
+            f"xfrm state add src {source.site.outside.ipv4.ip} dst {target.site.outside.ipv4.ip} proto esp "
+            f"spi {secrets.randbelow(1 << 31) + 256:#x} reqid {_reqid(source)} mode tunnel flag af-unspec "
+            f"{esp.fresh_keys()}\n"
+            for source, target in ((left, right), (right, left))
+        )
+        for end in (left, right):
+            cleanup.push_async_callback(_forget, end.node)
+            await end.node.run(
+                "ip", "-batch", "-", input=(associations + _policies(end, left, right)).encode()
+            )
+            via = {family: end.peer.outside.address(family) for family in Family}
+            await end.route_to_peer(cleanup, via=via)
+
+        async def read_back() -> ReadBack:
+            texts = [await _associations(end.node) for end in (left, right)]
+            found = {_suite_of(text) for text in texts}
+            return ReadBack(found.pop() if len(found) == 1 else None, "\n".join(map(_without_keys, texts)))
+
+        return Established(wire=frozenset({"ipv4 esp"}), read_back=read_back)
+
+
+TUNNEL = IpsecManual()
+
+
+def _as_esp(suite: Suite) -> EspSuite:
+    assert isinstance(suite, EspSuite)
+    return suite
+
+
+def _number(text: str) -> int:
+    """A security parameter index of its own for each suite that is tried; below 256 is reserved."""
+    return zlib.crc32(text.encode()) | 0x100
+
+
+def _reqid(source: Gateway) -> int:
+    return 1 + (source.site.outside.ipv4.ip > source.peer.outside.ipv4.ip)
+
+
+def _policies(end: Gateway, left: Gateway, right: Gateway) -> str:
+    lines = ""
+    for source, target in ((left, right), (right, left)):
+        directions = ("out",) if source is end else ("in", "fwd")
+        for family in Family:
+            selector = f"src {source.site.inside.network(family)} dst {target.site.inside.network(family)}"
+            template = f"tmpl src {source.site.outside.ipv4.ip} dst {target.site.outside.ipv4.ip}"
+            for direction in directions:
+                lines += (
+                    f"xfrm policy add {selector} dir {direction} {template} proto esp "
+                    f"reqid {_reqid(source)} mode tunnel\n"
+                )
+    return lines
+
+
+async def _forget(node: Node) -> None:
+    await node.run("ip", "-batch", "-", input=b"xfrm policy flush\nxfrm state flush\n")
+
+
+async def _associations(node: Node) -> str:
+    return (await node.run("ip", "xfrm", "state", "list")).text
+
+
+def _suite_of(text: str) -> str | None:
+    """The suite that all associations of a kernel have, if they have one in common."""
+    found = {
+        tuple(
+            (word, name, (len(key) - 2) * 4, int(icv or 0))
+            for word, name, key, icv in re.findall(
+                r"^\s+(enc|auth-trunc|aead) (\S+) (0x[0-9a-f]*|\"\")? ?(\d+)?$", association, re.MULTILINE
+            )
+        )
+        for association in re.split(r"^(?=src )", text, flags=re.MULTILINE)
+        if "proto esp" in association and "mode tunnel" in association
+    }
+    if len(found) != 1:
+        return None
+    wanted = {(word, name, max(bits, 0), icv) for word, name, bits, icv in found.pop()}
+    for suite in _all_suites():
+        own = {(word, a.kernel_name, a.key_bits, a.icv_bits) for word, a in suite.algorithms.items()}
+        if own == wanted:
+            return suite.name
+    return None
+
+
+def _without_keys(text: str) -> str:
+    return re.sub(r"0x[0-9a-f]{16,}", lambda key: f"({(len(key[0]) - 2) * 4} bits)", text).strip()
