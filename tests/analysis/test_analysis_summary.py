@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
-from tunnelbench.analysis.frames import CELL, TRIALS, instance_values, node_cost_trials, setup_trials
+from tunnelbench.analysis.frames import CELL, instance_values
 from tunnelbench.analysis.intervals import median_interval
 from tunnelbench.analysis.summary import summarise
 
@@ -161,38 +161,6 @@ def test_against_scipy_and_numpy() -> None:
     variation: float = stats.variation(values, ddof=1)  # pyright: ignore[reportUnknownMemberType, reportAssignmentType]
     assert found["coefficient_of_variation"] == pytest.approx(variation)
     assert (found["low"], found["high"]) == median_interval(values)
-
-
-def test_node_costs_become_metrics() -> None:
-    costs = frame([row("ipip", 1, 0.25, metric=None), row("ipip", 2, 0.75, metric=None)])
-    costs = costs.with_columns(node=pl.lit("gw1"), field=pl.lit("total"))
-    found = cell(summarise(node_cost_trials(costs)), vpn="ipip")
-    assert (found["metric"], found["median"]) == ("gw1.total", 0.5)
-
-
-def test_set_up_times_become_a_metric_of_the_instance() -> None:
-    columns = ("campaign_round", "instance", "runtime", "vpn", "suite", "image", "mtu")
-    instances = pl.DataFrame(
-        [
-            {**{column: row(vpn, 1, None)[column] for column in columns}, "status": status, "setup_ms": setup}
-            for vpn, status, setup in (
-                ("open", "proven", 20.0),
-                ("gre", "proven", 50.0),
-                ("ipip", "failed", None),
-            )
-        ]
-    )
-    trials = setup_trials(instances)
-    assert trials.schema == TRIALS
-    summary = summarise(trials)
-    assert summary["vpn"].to_list() == ["open", "gre"]
-    found = cell(summary, vpn="gre")
-    assert (found["metric"], found["transport"], found["median"], found["ratio"]) == (
-        "setup",
-        None,
-        50.0,
-        2.5,
-    )
 
 
 @given(campaigns())

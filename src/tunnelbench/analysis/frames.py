@@ -37,7 +37,7 @@ TRIALS = pl.Schema(
 )
 """Columns of `trials`: one row per trial and metric. Only rows of status `ok` with a value count.
 
-`rate` is null for TCP. What belongs to an instance as a whole (`setup`) has nulls for the point.
+`rate` is null for TCP.
 """
 
 
@@ -49,33 +49,4 @@ def instance_values(trials: pl.DataFrame) -> pl.DataFrame:
     counted = trials.filter(pl.col("status") == "ok", pl.col("value").is_not_null())
     return counted.group_by("campaign_round", "instance", *CELL, "metric", maintain_order=True).agg(
         pl.col("value").mean(), pl.len().alias("n_trials")
-    )
-
-
-def node_cost_trials(node_costs: pl.DataFrame) -> pl.DataFrame:
-    """Processor costs in the shape of `trials`: the metric is `NODE.FIELD`, such as `gw1.total`.
-
-    `node_costs` has the columns of `trials` with `node` and `field` in place of `metric`.
-    """
-    metric = pl.concat_str("node", "field", separator=".").alias("metric")
-    return node_costs.with_columns(metric).select(TRIALS.names())
-
-
-def setup_trials(instances: pl.DataFrame) -> pl.DataFrame:
-    """Set-up times in the shape of `trials`: the metric is `setup`, in ms, and the point is null.
-
-    `instances` has a row per instance with its levels, `runtime`, `status` and `setup_ms`; only proven ones
-    count.
-    """
-    proven = instances.filter(pl.col("status") == "proven")
-    return proven.select(
-        "campaign_round",
-        "instance",
-        "runtime",
-        *TREATMENT,
-        *(pl.lit(None, TRIALS[column]).alias(column) for column in POINT),
-        pl.col("instance").alias("trial"),
-        pl.lit("ok").alias("status"),
-        pl.lit("setup").alias("metric"),
-        pl.col("setup_ms").alias("value"),
     )
