@@ -177,7 +177,7 @@ def _parse_stanzas(text: str) -> Iterator[AptSource]:
     without_comments = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for stanza in re.split(r"\n\s*\n", without_comments):
         fields = {
-            name.lower(): value.strip()
+            name.lower(): value.strip(" \t")
             for name, value in re.findall(r"^([A-Za-z-]+):((?:.*)(?:\n[ \t].*)*)", stanza, re.MULTILINE)
         }
         enabled = fields.pop("enabled", "yes").lower() not in {"no", "false", "0", "off"}

@@ -1,0 +1,115 @@
+"""`tunnelbench image`: build, list and remove the images that nodes run on."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tunnelbench.errors import UserError
+from tunnelbench.lab import image as images
+from tunnelbench.lab.image_tree import BuildStep
+
+image_app = typer.Typer(no_args_is_help=True, help="Build, list and remove the images that nodes run on.")
+
+_SHOWN_PACKAGES = {
+    "openvpn": "openvpn",
+    "openssh": "openssh-server",
+    "wireguard-go": "wireguard-go",
+    "iperf3": "iperf3",
+}
+"""Columns of the list, and the packages whose versions they show."""
+
+
+def _complete_images() -> list[str]:
+    return [image.name for image in images.list_images()]
+
+
+def _complete_releases() -> list[str]:
+    return list(images.RELEASES)
+
+
+@image_app.command()
+def build(
+    name: Annotated[
+        str, typer.Argument(help="The image's name.", autocompletion=_complete_releases)
+    ] = images.DEFAULT_IMAGE,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            help="The Debian release it is made of; the image's name unless said otherwise.",
+            autocompletion=_complete_releases,
+        ),
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(help="The Debian mirror's address; this host's apt sources unless said otherwise."),
+    ] = None,
+) -> None:
+    """Build an image, or build it anew: half a minute, and 700 MB of disk while at it."""
+    if release is None and name not in images.RELEASES:
+        raise UserError(
+            f"{name} is not a Debian release that images can be made of",
+            advice=f"Name the release: tunnelbench image build {name} --release {images.DEFAULT_IMAGE}",
+        )
+    image = build_with_progress(name, release or name, mirror)
+    typer.echo(f"image {image.name}: Linux {image.kernel_version}, {len(image.packages)} packages")
+    typer.echo(image.directory)
+
+
+@image_app.command("list")
+def list_command(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, with every package's version.")
+    ] = False,
+) -> None:
+    """List the images that are built, with the versions of their kernels and VPN programs."""
+    found = images.list_images()
+    if as_json:
+        described = [{**image.model_dump(mode="json"), "directory": str(image.directory)} for image in found]
+        typer.echo(json.dumps(described, indent=2))
+        return
+    if not found:
+        typer.echo("no images; build one: tunnelbench image build")
+        return
+    table = Table("image", "release", "kernel", *_SHOWN_PACKAGES, "built", box=None, pad_edge=False)
+    for image in found:
+        versions = (_upstream(image.packages.get(package, "-")) for package in _SHOWN_PACKAGES.values())
+        table.add_row(
+            image.name, image.release, image.kernel_version, *versions, f"{image.built_at:%Y-%m-%d}"
+        )
+    Console().print(table)
+
+
+@image_app.command()
+def remove(
+    name: Annotated[str, typer.Argument(help="The image's name.", autocompletion=_complete_images)],
+) -> None:
+    """Remove an image. Labs that run on it must be down."""
+    images.remove(name)
+    typer.echo(f"removed image {name}")
+
+
+def build_with_progress(name: str, release: str, mirror: str | None = None) -> images.Image:
+    """Builds an image and shows how far it has come on standard error."""
+    console = Console(stderr=True)
+    columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(f"image {name}", total=1.0)
+
+        def show(step: BuildStep) -> None:
+            bar.update(task, completed=step.share, description=f"image {name}: {step.text}")
+            if not console.is_terminal:
+                console.print(f"image {name}: {step.text}")
+
+        return images.build(name, release, mirror, show)
+
+
+def _upstream(version: str) -> str:
+    """A Debian version without its epoch and revision."""
+    without_epoch = version.rpartition(":")[2]
+    return without_epoch.rpartition("-")[0] or without_epoch
