@@ -254,6 +254,8 @@ def test_the_commands_list_and_remove() -> None:
     (described,) = json.loads(run(image_app, ["list", "--json"]).output)
     assert described["directory"] == str(image.directory)
     assert described["packages"] == DESCRIPTION.packages
+    assert run(image_app, ["build", "--if-missing"]).exit_code == 0
+    assert images.find("bookworm") == image
     assert run(image_app, ["remove", "bookworm"]).exit_code == 0
     assert images.list_images() == []
 

@@ -25,30 +25,33 @@ _SHOWN_PACKAGES = {
 """Columns of the list, and the packages whose versions they show."""
 
 
-def _complete_images() -> list[str]:
+def _image_names() -> list[str]:
     return [image.name for image in images.list_images()]
 
 
-def _complete_releases() -> list[str]:
+def _release_names() -> list[str]:
     return list(images.RELEASES)
 
 
 @image_app.command()
 def build(
     name: Annotated[
-        str, typer.Argument(help="The image's name.", autocompletion=_complete_releases)
+        str, typer.Argument(help="The image's name.", autocompletion=_release_names)
     ] = images.DEFAULT_IMAGE,
     release: Annotated[
         str | None,
         typer.Option(
             help="The Debian release it is made of; the image's name unless said otherwise.",
-            autocompletion=_complete_releases,
+            autocompletion=_release_names,
         ),
     ] = None,
     mirror: Annotated[
         str | None,
         typer.Option(help="The Debian mirror's address; this host's apt sources unless said otherwise."),
     ] = None,
+    if_missing: Annotated[
+        bool, typer.Option("--if-missing", help="Leave an image of that name as it is.")
+    ] = False,
 ) -> None:
     """Build an image, or build it anew: half a minute, and 700 MB of disk while at it."""
     if release is None and name not in images.RELEASES:
@@ -56,6 +59,8 @@ def build(
             f"{name} is not a Debian release that images can be made of",
             advice=f"Name the release: tunnelbench image build {name} --release {images.DEFAULT_IMAGE}",
         )
+    if if_missing and name in _image_names():
+        return
     image = build_with_progress(name, release or name, mirror)
     typer.echo(f"image {image.name}: Linux {image.kernel_version}, {len(image.packages)} packages")
     typer.echo(image.directory)
@@ -87,7 +92,7 @@ def list_command(
 
 @image_app.command()
 def remove(
-    name: Annotated[str, typer.Argument(help="The image's name.", autocompletion=_complete_images)],
+    name: Annotated[str, typer.Argument(help="The image's name.", autocompletion=_image_names)],
 ) -> None:
     """Remove an image. Labs that run on it must be down."""
     images.remove(name)
