@@ -46,11 +46,13 @@ def caution(content: Content) -> str | None:
     ]
     if not counts or attainable_confidence(min(counts)) >= CONFIDENCE:
         return None
+    advice = "Six are the fewest that can give 95 %: run more rounds."
+    if min(counts) == 1:
+        return f"Some results rest on a single one and have no interval. {advice}"
     confidence = percentage(attainable_confidence(min(counts)))
     return (
         f"Some results rest on {min(counts)} of them. Such an interval reaches over all that was seen and"
-        f" holds the true median with a confidence of {confidence} at most. Six are the fewest"
-        " that can give 95 %: run more rounds."
+        f" holds the true median with a confidence of {confidence} at most. {advice}"
     )
 
 

@@ -11,7 +11,7 @@ import polars
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.summary import summarise
 from tunnelbench.report.content import OUTCOMES, Content, Doubt, Estimate, Proof, Result, Section, Unmeasured
-from tunnelbench.report.wording import point_title, some_of
+from tunnelbench.report.wording import point_title, printable, some_of
 from tunnelbench.store.model import Evidence
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.cells import Point, Treatment
@@ -96,12 +96,12 @@ def _names(*frames: polars.DataFrame) -> dict[Treatment, str]:
     treatments = polars.concat([frame.select(TREATMENT) for frame in frames]).unique(maintain_order=True)
     varying = [column for column in ("image", "mtu") if treatments[column].n_unique() > 1]
     written = {"image": "{}", "mtu": "MTU {}"}
-    return {
-        treatment: " ".join(
-            [treatment.tunnel, *(written[column].format(getattr(treatment, column)) for column in varying)]
-        )
-        for treatment in map(_treatment, treatments.iter_rows(named=True))
-    }
+
+    def name(treatment: Treatment) -> str:
+        levels = [written[column].format(getattr(treatment, column)) for column in varying]
+        return printable(" ".join([treatment.tunnel, *levels]))
+
+    return {treatment: name(treatment) for treatment in map(_treatment, treatments.iter_rows(named=True))}
 
 
 def _results(

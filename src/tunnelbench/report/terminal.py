@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tunnelbench.report.answers import headline_sections
 from tunnelbench.report.content import Content, Result, Section
-from tunnelbench.report.wording import NOTHING, number, percentage, point_title
+from tunnelbench.report.wording import NOTHING, number, percentage, point_title, printable
 
 
 def terminal_report(content: Content) -> Group:
@@ -30,7 +30,7 @@ def terminal_report(content: Content) -> Group:
 
 
 def _results(sections: Sequence[Section]) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     table.add_column("Tunnel", overflow="fold")
     for section in sections:
         table.add_column(f"{_heading(section)}\nMbit/s", justify="right")
@@ -82,5 +82,4 @@ def _heading(section: Section) -> str:
 
 def _plain(text: str, style: str = "") -> Text:
     """Text from data as it is: no markup, and no control character that a terminal would obey."""
-    letters = (letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    return Text("".join(letters), style)
+    return Text(printable(text), style)

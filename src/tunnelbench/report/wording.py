@@ -16,6 +16,11 @@ RUNTIME_TITLES = {
 }
 
 
+def printable(text: str) -> str:
+    """The text with a replacement character for what can't be printed and might steer a terminal."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
 def number(value: float | None) -> str:
     """A number with about three significant digits, whole where it is 100 or more; a dash for None."""
     if value is None:

@@ -1,0 +1,183 @@
+"""The content of a report against numbers worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import polars
+import pytest
+from synthetic_campaign import STARTED, TCP, TUNNELS, UDP, begin, campaign_record, evidence_of
+
+from tunnelbench.report.answers import caution, comparisons, headline_sections
+from tunnelbench.report.collect import collect, processor_totals
+from tunnelbench.report.content import Content, Result
+from tunnelbench.store.model import TrialRecord
+from tunnelbench.store.read import CampaignData
+from tunnelbench.store.write import CampaignStore
+from tunnelbench.study.cells import Cell, Treatment
+
+OPEN = Treatment(vpn="open", suite="none", image="bookworm", mtu=1500)
+ESP = Treatment(vpn="ipsec-manual", suite="aes128-sha1", image="bookworm", mtu=1500)
+
+
+def measured(content: Content, tunnel: str, runtime: str = "kernel") -> Result:
+    results = (result for section in content.sections for result in section.results)
+    return next(result for result in results if (result.tunnel, result.runtime) == (tunnel, runtime))
+
+
+def write(directory: Path, values: dict[Treatment, list[float]], **metrics: float) -> None:
+    """Write one TCP trial per treatment and round with these throughputs."""
+    cells = [Cell(treatment=treatment, point=TCP) for treatment in values]
+    with CampaignStore.create(directory, campaign_record(), cells) as store:
+        for treatment, throughputs in values.items():
+            for number, throughput in enumerate(throughputs, 1):
+                instance = begin(store, number, treatment, "kernel")
+                store.prove(instance, evidence_of(treatment, encrypted=treatment is not OPEN), 100.0 * number)
+                numbers = {"throughput": throughput, **metrics}
+                store.add_trial(instance, TrialRecord(0, TCP, STARTED, 1.0, metrics=numbers))
+                store.end_instance(instance, "proven")
+        store.finish("finished", "done")
+
+
+def collected(directory: Path) -> Content:
+    with CampaignData(directory) as data:
+        return collect(data)
+
+
+def test_medians_ratios_and_set_up_times(tmp_path: Path) -> None:
+    write(tmp_path, {OPEN: [1000.0, 800.0, 900.0], ESP: [400.0, 400.0, 270.0]})
+    result = measured(collected(tmp_path), "ipsec-manual/aes128-sha1")
+    assert result.throughput is not None
+    assert (result.throughput.median, result.throughput.n_instances) == (400.0, 3)
+    assert result.throughput.ratio == pytest.approx(0.4)  # median of 0.4, 0.5, 0.3
+    assert (result.throughput.ratio_low, result.throughput.ratio_high) == pytest.approx((0.3, 0.5))
+    assert result.proof.setup_ms == 200.0
+    assert result.proof.proven == 3
+
+
+def test_results_come_by_runtime_and_the_fastest_first(content: Content) -> None:
+    for section in content.sections:
+        speeds = [
+            (result.runtime != "namespace", -result.throughput.median)
+            for result in section.results
+            if result.throughput
+        ]
+        assert speeds == sorted(speeds)
+        assert len(speeds) == len(section.results)
+
+
+def test_what_is_encrypted_is_taken_from_the_evidence(content: Content) -> None:
+    for section in content.sections:
+        for result in section.results:
+            assert result.encrypted == (result.treatment.vpn not in ("open", "ipip", "gre"))
+
+
+def test_every_cell_is_accounted_for(content: Content) -> None:
+    assert content.outcomes == {
+        "proven": 2 * (len(TUNNELS) - 1) - 1,
+        "refused": 2,
+        "failed": 2,
+        "void": 0,
+        "skipped": 3,
+        "unfinished": 0,
+    }
+
+
+def test_cells_whose_trials_are_all_void_or_missing(tmp_path: Path) -> None:
+    cells = [Cell(treatment=ESP, point=TCP), Cell(treatment=ESP, point=UDP)]
+    with CampaignStore.create(tmp_path, campaign_record(), cells) as store:
+        instance = begin(store, 1, ESP, "kernel")
+        store.prove(instance, evidence_of(ESP), 1.0)
+        store.add_trial(instance, TrialRecord(0, TCP, STARTED, 1.0, status="void", reason="charon died"))
+    found = collected(tmp_path)
+    assert {name: count for name, count in found.outcomes.items() if count} == {"void": 1, "unfinished": 1}
+    assert not found.sections
+    outcomes = {item.outcome: item.reason for item in found.unmeasured}
+    assert outcomes["void"] == "charon died"
+
+
+def test_everything_without_a_number_has_its_reason(content: Content) -> None:
+    found = {(item.tunnel, item.outcome): item for item in content.unmeasured}
+    assert set(found) == {
+        ("ipsec-manual/null-sha1", "refused"),
+        ("openvpn/bf-cbc-sha1", "failed"),
+        ("ipsec-manual/des-md5", "skipped"),
+        ("ssh-vpn/aes128-cbc-sha1", "void"),
+        ("ssh-port-forwarding/aes128-cbc-sha1", "skipped"),
+    }
+    assert all(item.reason for item in content.unmeasured)
+    assert found["ipsec-manual/null-sha1", "refused"].evidence is not None
+    assert found["openvpn/bf-cbc-sha1", "failed"].log_tail == "tun0: no such device\nexiting"
+    assert found["openvpn/bf-cbc-sha1", "failed"].affected == "4 of 4 instances"
+
+
+def test_warnings_are_counted(content: Content) -> None:
+    (doubt,) = content.doubts
+    assert (doubt.tunnel, doubt.kind, doubt.count) == ("openvpn/aes-256-gcm", "saturated-load", 1)
+
+
+def test_image_and_mtu_are_named_only_where_they_differ(tmp_path: Path) -> None:
+    write(tmp_path, {OPEN: [1000.0], ESP: [400.0], ESP.model_copy(update={"mtu": 1400}): [300.0]})
+    tunnels = {result.tunnel for section in collected(tmp_path).sections for result in section.results}
+    assert tunnels == {
+        "open MTU 1500",
+        "ipsec-manual/aes128-sha1 MTU 1500",
+        "ipsec-manual/aes128-sha1 MTU 1400",
+    }
+
+
+def test_processor_totals_take_the_total_or_the_sum_of_the_parts() -> None:
+    frame = polars.DataFrame(
+        {
+            "trial": [1, 1, 1, 1, 2, 2],
+            "node": ["gw1", "gw1", "gw1", "gw1", "gw1", "gw1"],
+            "field": ["user", "system", "softirq", "total", "user", "system"],
+            "value": [0.1, 0.2, 0.3, 0.7, 0.1, 0.25],
+        }
+    )
+    assert processor_totals(frame).rows() == [(1, "gw1", 0.7), (2, "gw1", pytest.approx(0.35))]
+
+
+def test_fastest_slowest_and_overlap(tmp_path: Path) -> None:
+    rival = ESP.model_copy(update={"suite": "aes128-gcm"})
+    slow = ESP.model_copy(update={"suite": "3des-sha1"})
+    write(tmp_path, {OPEN: [1e3, 1e3], ESP: [400.0, 420.0], rival: [390.0, 405.0], slow: [150.0, 151.0]})
+    (comparison,) = comparisons(collected(tmp_path))
+    assert comparison.headline == "TCP with gateways in User Mode Linux kernels"
+    assert comparison.fastest.treatment == ESP
+    assert comparison.slowest is not None
+    assert comparison.slowest.treatment == slow
+    assert comparison.rivals == ("ipsec-manual/aes128-gcm",)
+
+
+def test_the_headline_is_the_point_at_which_plain_ip_is_fastest(content: Content) -> None:
+    (section, *_) = content.sections
+    slower = replace(
+        section, point=section.point.model_copy(update={"payload_bytes": 64}), results=section.results[1:]
+    )
+    assert headline_sections([slower, section]) == [section]
+    assert headline_sections([section, slower]) == [section]
+
+
+@pytest.mark.parametrize(("rounds", "words"), [(1, "no interval"), (2, "50 %"), (5, "93.8 %"), (6, None)])
+def test_few_instances_are_cautioned_about(tmp_path: Path, rounds: int, words: str | None) -> None:
+    write(tmp_path, {OPEN: [1000.0 + number for number in range(rounds)]})
+    text = caution(collected(tmp_path))
+    assert (text is None) == (words is None)
+    if text is not None and words is not None:
+        assert words in text
+
+
+def test_an_interrupted_instance_counts_until_it_is_run_again(tmp_path: Path) -> None:
+    with CampaignStore.create(tmp_path, campaign_record(), [Cell(treatment=ESP, point=TCP)]) as store:
+        instance = begin(store, 1, ESP, "kernel")
+        store.prove(instance, evidence_of(ESP), 1.0)
+        store.add_trial(instance, TrialRecord(0, TCP, STARTED, 1.0, metrics={"throughput": 5.0}))
+    CampaignStore.open(tmp_path).close()
+    content = collected(tmp_path)
+    result = measured(content, "ipsec-manual/aes128-sha1")
+    assert result.proof.proven == 1
+    assert result.encrypted
+    assert content.campaign.state == "interrupted"
+    assert [item.outcome for item in content.unmeasured] == ["interrupted"]

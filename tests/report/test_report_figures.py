@@ -1,0 +1,51 @@
+"""Figures draw what there is to draw, also at the edges."""
+
+from __future__ import annotations
+
+import polars
+import pytest
+
+from tunnelbench.report import figures
+from tunnelbench.report.drawing import draw
+
+
+@pytest.mark.parametrize("bounds", [(None, None), (1.0, 3.0), (2.0, 2.0)])
+def test_intervals_may_be_missing_or_empty(bounds: tuple[float | None, float | None]) -> None:
+    row = {"tunnel": "open", "runtime": "namespace", "encrypted": False}
+    low, high = bounds
+    throughput = polars.DataFrame([{**row, "median": 2.0, "low": low, "high": high}])
+    ratio = polars.DataFrame([{**row, "ratio": 2.0, "ratio_low": low, "ratio_high": high}])
+    for chart in (figures.throughput(throughput), figures.ratio(ratio)):
+        svg = draw(chart, "name", "title", "words").svg
+        assert ">2.00" in svg
+        assert ("to" in svg.split(">2.00")[1][:15]) == (low is not None)
+
+
+@pytest.mark.parametrize("values", [[0.5], [0.00001, 100000.0], [1.0, 1.0, 1.0]])
+def test_delays_of_any_size(values: list[float]) -> None:
+    rows = [
+        {"tunnel": "open", "runtime": "kernel", "metric": metric, "value": value}
+        for metric, value in zip(figures.QUANTILES, values, strict=False)
+    ]
+    drawing = draw(figures.latency(polars.DataFrame(rows)), "name", "title", "words")
+    assert "NaN" not in drawing.svg
+    assert "Gateways in User Mode Linux kernels" in drawing.svg
+
+
+def test_every_runtime_has_its_panel() -> None:
+    rows = [
+        {"tunnel": "open", "runtime": runtime, "node": node, "value": 0.5}
+        for runtime in ("kernel", "namespace", "machine")
+        for node in ("gw1", "gw2")
+    ]
+    svg = draw(figures.processor(polars.DataFrame(rows)), "name", "title", "words").svg
+    for title in ("Gateways in namespaces", "Gateways in User Mode Linux kernels", "Machine"):
+        assert f">{title}<" in svg
+
+
+def test_a_drawing_for_a_page_has_its_own_identifiers_and_words() -> None:
+    frame = polars.DataFrame([{"tunnel": "open", "runtime": "kernel", "node": "gw1", "value": 0.5}])
+    drawing = draw(figures.processor(frame), "figure-1", "title", 'words with "quotes" & <tags>')
+    element = str(drawing.for_page())
+    assert 'aria-label="words with &#34;quotes&#34; &amp; &lt;tags&gt;"' in element
+    assert ' id="' not in element.replace(' id="figure-1-', "")
