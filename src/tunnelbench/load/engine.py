@@ -1,0 +1,237 @@
+"""The product's own load: the traffic engine in the node agents at both ends."""
+
+from __future__ import annotations
+
+import secrets
+from asyncio import gather
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from tunnelbench.load import doubts
+from tunnelbench.load.base import (
+    Endpoint,
+    LoadError,
+    Measurement,
+    TrafficHandle,
+    TrafficNode,
+    Transport,
+    Workload,
+)
+from tunnelbench.load.clocks import ClockOffset, clock_offset
+from tunnelbench.load.messages import (
+    DEFAULT_LINGER,
+    BitsPerSecond,
+    Histogram,
+    MaximumRate,
+    Random,
+    Rate,
+    Schedule,
+    Series,
+    Side,
+    TcpConnect,
+    TcpConnected,
+    TcpListen,
+    TcpListened,
+    TcpOptions,
+    TcpReceived,
+    UdpReceive,
+    UdpReceived,
+    UdpSend,
+    UdpSent,
+)
+
+_LEAD_NS = 400_000_000
+"""From planning a trial to its start, ns: both ends must be ready by then."""
+_GRACE_S = 10.0
+"""How much longer than planned a trial may take before it is given up, seconds."""
+_BATCH = 64
+"""Datagrams per system call; only such as are due, so that it changes no pace."""
+
+
+class Engine:
+    """Drives the traffic engine in the node agents."""
+
+    name = "engine"
+    title = "tunnelbench engine"
+    measures = frozenset(
+        {
+            "throughput",
+            "offered",
+            "loss",
+            "duplicates",
+            "reordering",
+            "jitter",
+            "jitter_last",
+            "latency_p50",
+            "latency_p90",
+            "latency_p99",
+            "latency_p999",
+            "latency_max",
+            "packets_per_second",
+        }
+    )
+
+    def carries(self, transport: Transport) -> bool:
+        """It sends TCP and UDP."""
+        return transport in ("tcp", "udp")
+
+    async def measure(self, client: TrafficNode, server: TrafficNode, workload: Workload) -> Measurement:
+        """Runs one trial; raises LoadError, or the node's own error, where it has no result."""
+        trial = _Trial(client, server, workload, await clock_offset(client, server), await client.clock())
+        return await (trial.tcp() if workload.transport == "tcp" else trial.udp())
+
+
+@dataclass(frozen=True)
+class _Trial:
+    client: TrafficNode
+    server: TrafficNode
+    workload: Workload
+    server_clock: ClockOffset
+    planned_at: int
+    """Of the client's clock, ns."""
+
+    async def tcp(self) -> Measurement:
+        workload, session = self.workload, secrets.randbits(16)
+        options = TcpOptions(write_bytes=workload.payload_bytes, content=Random())
+        client_side: Side = "send" if workload.direction == "forward" else "receive"
+        server_side: Side = "receive" if workload.direction == "forward" else "send"
+        listen = TcpListen(
+            bind=str(workload.server),
+            session=session,
+            schedule=self._server_schedule,
+            side=server_side,
+            options=options,
+        )
+        async with AsyncExitStack() as running:
+            listener = await self.server.start_traffic(listen, TcpListened)
+            running.push_async_callback(listener.stop)
+            connect = TcpConnect(
+                destination=str(_reached(workload.connect, listener)),
+                session=session,
+                schedule=self._client_schedule,
+                side=client_side,
+                options=options,
+            )
+            connector = await self.client.start_traffic(connect, TcpConnected)
+            running.push_async_callback(connector.stop)
+            connected, listened = await gather(
+                connector.outcome(self._timeout), listener.outcome(self._timeout)
+            )
+        received = listened.flow if workload.direction == "forward" else connected.flow
+        if not isinstance(received, TcpReceived):
+            raise LoadError("the receiving end of the trial says that it sent")
+        return Measurement(
+            metrics={"throughput": self._megabits_per_second(received.measured_bytes)},
+            series={"throughput": _throughput(received.series)},
+            warnings=doubts.of_tcp(received, max(connected.clock_step, listened.clock_step, key=abs)),
+        )
+
+    async def udp(self) -> Measurement:
+        workload, session = self.workload, secrets.randbits(16)
+        forward = workload.direction == "forward"
+        sending, receiving = (self.client, self.server) if forward else (self.server, self.client)
+        schedules = (self._client_schedule, self._server_schedule)
+        send_schedule, receive_schedule = schedules if forward else schedules[::-1]
+        bind = workload.server if forward else Endpoint(workload.client_address, 0)
+        receive = UdpReceive(bind=str(bind), session=session, schedule=receive_schedule)
+        async with AsyncExitStack() as running:
+            receiver = await receiving.start_traffic(receive, UdpReceived)
+            running.push_async_callback(receiver.stop)
+            send = UdpSend(
+                destination=str(_reached(workload.connect if forward else bind, receiver)),
+                session=session,
+                schedule=send_schedule,
+                payload_bytes=workload.payload_bytes,
+                rate=_rate(workload.rate),
+                batch=_BATCH,
+                content=Random(),
+            )
+            sender = await sending.start_traffic(send, UdpSent)
+            running.push_async_callback(sender.stop)
+            sent, received = await gather(sender.outcome(self._timeout), receiver.outcome(self._timeout))
+        return self._udp_measurement(sent, received)
+
+    def _udp_measurement(self, sent: UdpSent, received: UdpReceived) -> Measurement:
+        if received.delay is None or received.measured.packets == 0:
+            raise LoadError(f"none of {sent.measured.packets} datagrams arrived")
+        metrics = {
+            "throughput": self._megabits_per_second(received.arrived.bytes),
+            "offered": sent.achieved_rate / 1e6,
+            "loss": 1 - received.measured.packets / sent.measured.packets,
+            "duplicates": received.duplicates / received.measured.packets,
+            "reordering": received.reordered / received.measured.packets,
+            "packets_per_second": received.arrived.packets / self.workload.measure_s,
+            **_latency(received.delay),
+        }
+        if received.jitter_mean is not None and received.jitter_last is not None:
+            metrics |= {"jitter": received.jitter_mean / 1e6, "jitter_last": received.jitter_last / 1e6}
+        histograms = {"latency": received.delay.encoded}
+        if sent.departure_error is not None:
+            histograms["departure_error"] = sent.departure_error.encoded
+        return Measurement(
+            metrics=metrics,
+            histograms=histograms,
+            series={
+                "throughput": _throughput(received.series),
+                "packets_per_second": _packets_per_second(received.series),
+            },
+            warnings=doubts.of_udp(sent, received, self.server_clock),
+        )
+
+    @property
+    def _client_schedule(self) -> Schedule:
+        workload = self.workload
+        return Schedule(
+            start_at=self.planned_at + _LEAD_NS,
+            warm_up=_nanoseconds(workload.warm_up_s),
+            measure=_nanoseconds(workload.measure_s),
+            cool_down=_nanoseconds(workload.cool_down_s),
+        )
+
+    @property
+    def _server_schedule(self) -> Schedule:
+        schedule = self._client_schedule
+        start_at = schedule.start_at + self.server_clock.offset
+        return Schedule(start_at, schedule.warm_up, schedule.measure, schedule.cool_down)
+
+    @property
+    def _timeout(self) -> float:
+        workload = self.workload
+        sending = workload.warm_up_s + workload.measure_s + workload.cool_down_s
+        return (_LEAD_NS + DEFAULT_LINGER) / 1e9 + sending + _GRACE_S
+
+    def _megabits_per_second(self, measured_bytes: int) -> float:
+        return measured_bytes * 8 / self.workload.measure_s / 1e6
+
+
+def _reached(connect: Endpoint, listener: TrafficHandle[object]) -> Endpoint:
+    """Where the other end reaches a listener, at the port that it got where none is named."""
+    if connect.port != 0:
+        return connect
+    if listener.bound_port is None:
+        raise LoadError("the listener does not say on which port it listens")
+    return Endpoint(connect.address, listener.bound_port)
+
+
+def _rate(rate: float | None) -> Rate:
+    return MaximumRate() if rate is None else BitsPerSecond(round(rate))
+
+
+def _latency(delay: Histogram) -> dict[str, float]:
+    quantiles = {"p50": delay.p50, "p90": delay.p90, "p99": delay.p99, "p999": delay.p999, "max": delay.max}
+    return {f"latency_{name}": value / 1e6 for name, value in quantiles.items()}
+
+
+def _throughput(series: Series) -> list[float]:
+    return [count * 8e3 / series.step for count in series.bytes]
+
+
+def _packets_per_second(series: Series) -> list[float]:
+    return [count * 1e9 / series.step for count in series.packets or []]
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+DRIVER = Engine()

@@ -1,0 +1,153 @@
+"""iperf3, for results that compare with the literature."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from tunnelbench.load.base import (
+    Completed,
+    LoadError,
+    Measurement,
+    TrafficNode,
+    Transport,
+    Workload,
+)
+
+_PORT = 5201
+_START_S = 5.0
+"""How long the server may take to listen, and the client to connect, seconds."""
+_GRACE_S = 15.0
+"""How much longer than planned a trial may take before it is given up, seconds."""
+
+
+class Iperf3:
+    """Runs a server that serves once and a client, and reads the client's JSON report.
+
+    iperf3 counts in whole seconds: warm-up and window are rounded up. It has no cool-down. Its jitter is the
+    last value of the RFC 3550 estimator.
+    """
+
+    name = "iperf3"
+    title = "iperf3"
+    measures = frozenset({"throughput", "offered", "loss", "jitter_last", "packets_per_second"})
+
+    def carries(self, transport: Transport) -> bool:
+        """It sends TCP and UDP."""
+        return transport in ("tcp", "udp")
+
+    async def measure(self, client: TrafficNode, server: TrafficNode, workload: Workload) -> Measurement:
+        """Runs one trial; raises LoadError, or the node's own error, where it has no result."""
+        process = await server.spawn(*server_arguments(workload))
+        try:
+            await process.line("Server listening", _START_S)
+            completed = await client.run(
+                *client_arguments(workload),
+                timeout=_START_S + _warm_up(workload) + _window(workload) + _GRACE_S,
+                check=False,
+            )
+        finally:
+            await process.stop()
+        return parse(completed, workload)
+
+
+def server_arguments(workload: Workload) -> list[str]:
+    """The server's command: it serves one test and says at once when it listens."""
+    port = str(workload.server.port or _PORT)
+    family = "-4" if workload.ip == "ipv4" else "-6"
+    return [
+        "iperf3",
+        "--server",
+        "--one-off",
+        "--forceflush",
+        family,
+        "-B",
+        workload.server.address,
+        "-p",
+        port,
+    ]
+
+
+def client_arguments(workload: Workload) -> list[str]:
+    """The client's command."""
+    arguments = [
+        "iperf3",
+        "--client",
+        workload.connect.address,
+        "-p",
+        str(workload.connect.port or _PORT),
+        "--json",
+    ]
+    arguments += ["-4" if workload.ip == "ipv4" else "-6", "--connect-timeout", str(round(_START_S * 1000))]
+    arguments += ["--omit", str(_warm_up(workload)), "--time", str(_window(workload)), "--interval", "0"]
+    arguments += ["--length", str(workload.payload_bytes)]
+    if workload.transport == "udp":
+        arguments += ["--udp", "--bitrate", str(0 if workload.rate is None else round(workload.rate))]
+    if workload.direction == "reverse":
+        arguments.append("--reverse")
+    return arguments
+
+
+def parse(completed: Completed, workload: Workload) -> Measurement:
+    """The metrics in the client's report; raises LoadError where it tells of a failure or isn't whole."""
+    try:
+        report = msgspec.json.decode(completed.stdout, type=_Report)
+    except msgspec.DecodeError as error:
+        said = completed.stderr.decode(errors="replace").strip() or str(error)
+        raise LoadError(f"iperf3 ended with {completed.status} and without a report: {said}") from None
+    if report.error is not None:
+        raise LoadError(f"iperf3: {report.error}")
+    received, sent = report.end.sum_received, report.end.sum_sent
+    if completed.status != 0 or received is None or sent is None:
+        raise LoadError(f"iperf3 ended with {completed.status} and reported no sums")
+    if received.bytes == 0:
+        raise LoadError("iperf3 received nothing")
+    metrics = {"throughput": received.bits_per_second / 1e6}
+    if workload.transport == "udp":
+        metrics |= {
+            "offered": sent.bytes * 8 / sent.seconds / 1e6,
+            "loss": _loss(sent, received, workload),
+            "jitter_last": received.jitter_ms,
+            "packets_per_second": received.bytes / workload.payload_bytes / received.seconds,
+        }
+    return Measurement(metrics=metrics)
+
+
+def _loss(sent: _Sum, received: _Sum, workload: Workload) -> float:
+    if received.lost_packets == 0:
+        return 0.0
+    if workload.direction == "reverse":
+        return received.lost_packets / received.packets
+    # The server's count of lost datagrams includes the omitted seconds, other than that of received bytes.
+    return max(0.0, 1 - received.bytes / sent.bytes)
+
+
+class _Sum(msgspec.Struct, frozen=True):
+    seconds: float
+    bytes: int
+    bits_per_second: float
+    jitter_ms: float = 0.0
+    packets: int = 0
+    lost_packets: int = 0
+
+
+class _End(msgspec.Struct, frozen=True):
+    sum_sent: _Sum | None = None
+    sum_received: _Sum | None = None
+
+
+class _Report(msgspec.Struct, frozen=True):
+    end: _End = _End()
+    error: str | None = None
+
+
+def _warm_up(workload: Workload) -> int:
+    return math.ceil(workload.warm_up_s)
+
+
+def _window(workload: Workload) -> int:
+    return max(1, math.ceil(workload.measure_s))
+
+
+DRIVER = Iperf3()

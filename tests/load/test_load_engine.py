@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fake_traffic_node import FakeNodeError, FakeTrafficNode
+from load_workloads import UDP
+from msgspec.structs import replace as changed
+
+from tunnelbench.load.base import Endpoint, LoadError, TrafficNode
+from tunnelbench.load.engine import DRIVER
+from tunnelbench.load.messages import (
+    BitsPerSecond,
+    Histogram,
+    MaximumRate,
+    Series,
+    Tally,
+    TcpConnect,
+    TcpConnected,
+    TcpInformation,
+    TcpListen,
+    TcpListened,
+    TcpReceived,
+    TcpSent,
+    UdpReceive,
+    UdpReceived,
+    UdpSend,
+    UdpSent,
+)
+
+TCP = replace(UDP, transport="tcp", rate=None, payload_bytes=131_072)
+
+DELAY = Histogram(
+    unit="ns",
+    count=1_990,
+    negative=0,
+    min=100_000,
+    max=9_000_000,
+    mean=1.0,
+    p50=1_000_000,
+    p90=2_000_000,
+    p99=3_000_000,
+    p999=4_000_000,
+    encoded=b"delays",
+)
+
+SENT = UdpSent(
+    asked_rate=8e6,
+    achieved_rate=8e6,
+    measured=Tally(2_000, 2_000_000),
+    total=Tally(2_750, 2_750_000),
+    late=0,
+    skipped=0,
+    unsent=0,
+    send_errors=0,
+    departure_error=changed(DELAY, encoded=b"departures"),
+    clock_step=0,
+)
+
+RECEIVED = UdpReceived(
+    timestamps="kernel",
+    socket_buffer=4_194_304,
+    measured=Tally(1_990, 1_990_000),
+    duplicates=199,
+    reordered=398,
+    beyond_window=0,
+    jitter_last=500_000.0,
+    jitter_mean=250_000.0,
+    delay=DELAY,
+    arrived=Tally(1_980, 1_980_000),
+    series=Series(100_000_000, [100_000, 50_000], [100, 50]),
+    longest_gap=1_000_000,
+    total=Tally(2_740, 2_740_000),
+    foreign=0,
+    buffer_drops=0,
+    clock_step=0,
+)
+
+TCP_SENT = TcpSent(1_100_000, 1_200_000, [TcpInformation(1, 1, 0, 10, 1_448)])
+TCP_RECEIVED = TcpReceived(1_000_000, 1_150_000, [1_000_000], Series(100_000_000, [12_500], None), 0)
+
+
+def nodes(
+    sent: UdpSent | Exception = SENT, received: UdpReceived | Exception = RECEIVED
+) -> tuple[FakeTrafficNode, FakeTrafficNode]:
+    outcomes: dict[type[object], object] = {UdpSent: sent, UdpReceived: received}
+    return FakeTrafficNode(outcomes), FakeTrafficNode(outcomes)
+
+
+def tcp_nodes(
+    client: TcpConnected | Exception, server: TcpListened
+) -> tuple[FakeTrafficNode, FakeTrafficNode]:
+    return FakeTrafficNode({TcpConnected: client}), FakeTrafficNode({TcpListened: server})
+
+
+def satisfies_the_protocol(node: FakeTrafficNode) -> TrafficNode:
+    """Holds for the type checker."""
+    return node
+
+
+async def kinds(sent: UdpSent = SENT, received: UdpReceived = RECEIVED) -> list[str]:
+    measurement = await DRIVER.measure(*nodes(sent, received), UDP)
+    return [warning.kind for warning in measurement.warnings]
+
+
+async def test_udp_metrics_follow_their_definitions() -> None:
+    measurement = await DRIVER.measure(*nodes(), UDP)
+    assert measurement.metrics == pytest.approx(
+        {
+            "throughput": 1_980_000 * 8 / 2 / 1e6,
+            "offered": 8.0,
+            "loss": 10 / 2_000,
+            "duplicates": 0.1,
+            "reordering": 0.2,
+            "packets_per_second": 990.0,
+            "jitter": 0.25,
+            "jitter_last": 0.5,
+            "latency_p50": 1.0,
+            "latency_p90": 2.0,
+            "latency_p99": 3.0,
+            "latency_p999": 4.0,
+            "latency_max": 9.0,
+        }
+    )
+    assert set(measurement.metrics) == DRIVER.measures
+    assert measurement.histograms == {"latency": b"delays", "departure_error": b"departures"}
+    assert measurement.series == {"throughput": [8.0, 4.0], "packets_per_second": [1_000.0, 500.0]}
+    assert measurement.warnings == []
+
+
+async def test_udp_forward_has_the_client_send_to_the_port_that_the_server_got() -> None:
+    client, server = nodes()
+    await DRIVER.measure(client, server, UDP)
+    [receive], [send] = server.jobs, client.jobs
+    assert isinstance(receive, UdpReceive)
+    assert isinstance(send, UdpSend)
+    assert (receive.bind, send.destination) == ("10.0.0.2:0", "10.0.0.2:40000")
+    assert send.session == receive.session
+    assert send.rate == BitsPerSecond(8_000_000)
+    assert (send.schedule.warm_up, send.schedule.measure, send.schedule.cool_down) == (
+        500_000_000,
+        2_000_000_000,
+        250_000_000,
+    )
+
+
+async def test_udp_reverse_has_the_server_send_to_the_client() -> None:
+    client, server = nodes()
+    workload = replace(
+        UDP,
+        direction="reverse",
+        rate=None,
+        ip="ipv6",
+        server=Endpoint("fd00::2", 5201),
+        connect=Endpoint("fd00::2", 5201),
+        client_address="fd00::1",
+    )
+    await DRIVER.measure(client, server, workload)
+    [receive], [send] = client.jobs, server.jobs
+    assert isinstance(receive, UdpReceive)
+    assert isinstance(send, UdpSend)
+    assert (receive.bind, send.destination) == ("[fd00::1]:0", "[fd00::1]:40000")
+    assert send.rate == MaximumRate()
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+async def test_tcp_counts_at_the_receiver_and_the_client_always_connects(direction: str) -> None:
+    forward = direction == "forward"
+    client, server = tcp_nodes(
+        TcpConnected(0, 0, TCP_SENT if forward else TCP_RECEIVED),
+        TcpListened(0, 0, TCP_RECEIVED if forward else TCP_SENT),
+    )
+    workload = replace(
+        TCP,
+        direction="forward" if forward else "reverse",
+        server=Endpoint("10.0.0.2", 5201),
+        connect=Endpoint("127.0.0.1", 7000),
+    )
+    measurement = await DRIVER.measure(client, server, workload)
+    assert measurement.metrics == {"throughput": 4.0}
+    assert measurement.series == {"throughput": [1.0]}
+    [listen], [connect] = server.jobs, client.jobs
+    assert isinstance(listen, TcpListen)
+    assert isinstance(connect, TcpConnect)
+    assert (listen.bind, connect.destination) == ("10.0.0.2:5201", "127.0.0.1:7000")
+    assert (connect.side, listen.side) == (("send", "receive") if forward else ("receive", "send"))
+    assert connect.options.write_bytes == 131_072
+    assert connect.session == listen.session
+
+
+async def test_each_end_gets_the_schedule_in_its_own_clock() -> None:
+    client, server = nodes()
+    client.times, server.times = [5_000_000_000], [7_000_000_000]
+    measurement = await DRIVER.measure(client, server, UDP)
+    [receive], [send] = server.jobs, client.jobs
+    assert isinstance(receive, UdpReceive)
+    assert isinstance(send, UdpSend)
+    assert send.schedule.start_at > 5_000_000_000
+    assert receive.schedule.start_at - send.schedule.start_at == 2_000_000_000
+    assert measurement.warnings == []
+
+
+async def test_a_failed_end_ends_the_trial_and_stops_the_other() -> None:
+    client, server = nodes(received=FakeNodeError("the receiver is gone"))
+    with pytest.raises(FakeNodeError, match="the receiver is gone"):
+        await DRIVER.measure(client, server, UDP)
+    assert [handle.stopped for handle in [*client.handles, *server.handles]] == [True, True]
+
+
+async def test_a_client_that_does_not_connect_leaves_no_listener() -> None:
+    client, server = tcp_nodes(FakeNodeError("refused"), TcpListened(0, 0, TCP_RECEIVED))
+    with pytest.raises(FakeNodeError, match="refused"):
+        await DRIVER.measure(client, server, TCP)
+    assert [handle.stopped for handle in server.handles] == [True]
+
+
+async def test_a_trial_in_which_nothing_arrives_has_no_result() -> None:
+    nothing = changed(RECEIVED, measured=Tally(0, 0), delay=None, jitter_last=None, jitter_mean=None)
+    with pytest.raises(LoadError, match="none of 2000 datagrams arrived"):
+        await DRIVER.measure(*nodes(received=nothing), UDP)
+
+
+async def test_every_doubt_is_told() -> None:
+    assert await kinds(sent=changed(SENT, achieved_rate=7.9e6)) == ["rate_not_reached"]
+    assert await kinds(sent=changed(SENT, late=21)) == ["late_departures"]
+    assert await kinds(sent=changed(SENT, clock_step=-200_000)) == ["clock_step"]
+    assert await kinds(received=changed(RECEIVED, buffer_drops=1)) == ["receiver_drops"]
+    assert await kinds(received=changed(RECEIVED, longest_gap=600_000_000)) == ["gap"]
+    assert await kinds(received=changed(RECEIVED, delay=changed(DELAY, negative=1))) == ["negative_delay"]
+
+
+async def test_clocks_that_differ_are_a_doubt() -> None:
+    client, server = nodes()
+    client.times, server.times = list(range(0, 1_000_000, 1_000)), [500_000_000]
+    measurement = await DRIVER.measure(client, server, UDP)
+    assert [warning.kind for warning in measurement.warnings] == ["clock_offset"]
