@@ -1,11 +1,14 @@
-"""What a kernel can do, found out by doing it on a node that is thrown away."""
+"""What a gateway must have, and whether a node has it: found out by doing it on a throw-away node."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tunnelbench.lab.node import Node
+
+_AT_ONCE = 4
 
 
 @dataclass(frozen=True, order=True)
@@ -16,6 +19,8 @@ class Feature:
     """In words, such as `IPIP links`."""
     check: tuple[str, ...]
     """A program of the image with its arguments; may leave traces on the node."""
+    user_space: bool = False
+    """Whether it hands every packet to a program, which costs a system call or more for each."""
 
 
 def link_kind(title: str, kind: str, *arguments: str) -> Feature:
@@ -23,17 +28,41 @@ def link_kind(title: str, kind: str, *arguments: str) -> Feature:
     return Feature(f"{title} links", ("ip", "link", "add", f"try-{kind}"[:15], "type", kind, *arguments))
 
 
-TUN = Feature("TUN devices", ("ip", "tuntap", "add", "dev", "try-tun", "mode", "tun"))
+TUN = Feature("TUN devices", ("ip", "tuntap", "add", "dev", "try-tun", "mode", "tun"), user_space=True)
 """Virtual network interfaces whose packets a program reads and writes."""
+
+NETEM = Feature(
+    "the network emulator netem", ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+)
+"""Links with delay and loss (tc-netem(8))."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a gateway must have; the lab looks for it before a tunnel is brought up."""
+
+    programs: frozenset[str] = frozenset()
+    """Programs on the image, such as `openvpn`."""
+    features: frozenset[Feature] = frozenset()
+    """What the gateway's kernel must be able to do."""
+
+    @property
+    def user_space(self) -> bool:
+        """Whether every packet goes through a program on its way."""
+        return any(feature.user_space for feature in self.features)
 
 
 async def missing_features(node: Node, features: Iterable[Feature]) -> tuple[Feature, ...]:
-    """Those of `features` that the node's kernel lacks, in order of their names."""
-    missing: list[Feature] = []
-    for feature in sorted(features):
-        if (await node.run(*feature.check, check=False)).status != 0:
-            missing.append(feature)
-    return tuple(missing)
+    """Those of `features` that the node's kernel lacks, in order of their names; tries many at once."""
+    room = asyncio.Semaphore(_AT_ONCE)
+
+    async def lacks(feature: Feature) -> bool:
+        async with room:
+            return (await node.run(*feature.check, check=False)).status != 0
+
+    wanted = sorted(features)
+    lacking = await asyncio.gather(*(lacks(feature) for feature in wanted))
+    return tuple(feature for feature, lacks_it in zip(wanted, lacking, strict=True) if lacks_it)
 
 
 async def missing_programs(node: Node, programs: Iterable[str]) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ class Lab:
             if all(self.plan.runtime(end.node) is Runtime.KERNEL for end in link.ends)
         }
         serials = {
-            node: _stream_pair() for node in self.topology.nodes if self.plan.runtime(node) is Runtime.KERNEL
+            node: stream_pair() for node in self.topology.nodes if self.plan.runtime(node) is Runtime.KERNEL
         }
         inherited = {
             node: [theirs.fileno()]
@@ -136,7 +136,7 @@ class Lab:
 
     async def _start_outer_nodes(self, inherited: Mapping[str, list[int]]) -> None:
         first, *others = self.topology.nodes
-        await self._start_outer_node(first, [] if os.geteuid() == 0 else ["--new-user-namespace"], inherited)
+        await self._start_outer_node(first, own_identities(), inherited)
         sibling = ["--user-namespace-of", str(self._outer[first].process_id)]
         identities = [] if os.geteuid() == 0 else sibling
         await asyncio.gather(*(self._start_outer_node(node, identities, inherited) for node in others))
@@ -246,6 +246,11 @@ class Lab:
         return "\n".join(lines) + "\n"
 
 
+def own_identities() -> list[str]:
+    """How the agent is told to make a node's identities: root has them all, others need a user namespace."""
+    return [] if os.geteuid() == 0 else ["--new-user-namespace"]
+
+
 def _quiet_ipv6(*interfaces: str) -> list[messages.NetworkOperation]:
     """No duplicate address detection, which takes seconds, and no addresses but the lab's own."""
     return [
@@ -264,5 +269,6 @@ def _datagram_pair() -> tuple[socket.socket, socket.socket]:
     return pair
 
 
-def _stream_pair() -> tuple[socket.socket, socket.socket]:
+def stream_pair() -> tuple[socket.socket, socket.socket]:
+    """A kernel's serial line: our end, and the one that its hull inherits."""
     return socket.socketpair()

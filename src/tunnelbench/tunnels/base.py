@@ -8,14 +8,14 @@ between two gateways, observes that it is up, and reads back what was negotiated
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from typing import ClassVar, Literal
 
 from tunnelbench.lab import messages
-from tunnelbench.lab.features import Feature
+from tunnelbench.lab.features import Needs as Needs
 from tunnelbench.lab.node import Node, Program
 from tunnelbench.lab.topology import Family, Site
 
@@ -46,16 +46,6 @@ class Suite:
 
 NO_SUITE = Suite("none", "none", "none")
 """The single suite of what does not encrypt."""
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What a gateway must have; the lab looks for it before a tunnel is brought up."""
-
-    programs: frozenset[str] = frozenset()
-    """Programs on the image, such as `openvpn`."""
-    features: frozenset[Feature] = frozenset()
-    """What the gateway's kernel must be able to do."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +101,13 @@ class ReadBack:
     """The suite's name; None where what is in use is no suite of this VPN."""
     text: str
     """The words in which it says so, with keys left out."""
+
+    @classmethod
+    def agreed(cls, ends: Iterable[ReadBack]) -> ReadBack:
+        """What several ends say together; no suite where they differ."""
+        all_ends = list(ends)
+        found = {end.suite for end in all_ends}
+        return cls(found.pop() if len(found) == 1 else None, "\n".join(end.text for end in all_ends))
 
 
 @dataclass(frozen=True)
