@@ -120,8 +120,8 @@ class Established:
     """Asks the running implementation for the suite in use."""
     programs: Sequence[Program] = ()
     """The daemons that must live as long as the tunnel is up."""
-    forwards: Mapping[int, Target] = field(default_factory=dict[int, Target])
-    """For VPNs that forward single ports: the server's port, and where to connect for it."""
+    forwards: Mapping[tuple[Family, int], Target] = field(default_factory=dict[tuple[Family, int], Target])
+    """For VPNs that forward single ports: the family and the server's port, and where to connect for it."""
     interfaces: Mapping[str, str] = field(default_factory=dict[str, str])
     """Gateway to tunnel interface, where there is one."""
 
@@ -152,9 +152,9 @@ class Tunnel(ABC):
     async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
         """Brings the tunnel up, and returns once both ends say that it is.
 
-        Everything that must be undone is pushed on `cleanup` as soon as it is done, so that a failure half-way
-        leaves nothing. Keys are fresh on each call. Raises NodeError, with the last lines of a daemon's log
-        where it did not come up.
+        Everything that must be undone is pushed on `cleanup` as soon as it is done, so that a failure
+        half-way leaves nothing. Keys are fresh on each call. Raises NodeError, with the last lines of a
+        daemon's log where it did not come up.
         """
 
 

@@ -9,7 +9,6 @@ from tunnelbench.lab.topology import Family
 from tunnelbench.tunnels.base import NO_SUITE, Established, Gateway, Needs, Suite, Traffic, Tunnel, suites
 from tunnelbench.tunnels.point_to_point import link_up
 
-
 IPV4_ALONE: frozenset[Traffic] = frozenset({("tcp", Family.IPV4), ("udp", Family.IPV4)})
 
 

@@ -1,8 +1,8 @@
 """IPsec ESP in tunnel mode with manual keys (RFC 4301, RFC 4303): the fewest moving parts.
 
-Security associations and policies are written straight into both kernels. The suites' transforms are those of
-RFC 2405 (DES), RFC 2451 (3DES, Blowfish), RFC 3602 (AES-CBC), RFC 4106 (AES-GCM), RFC 7634 (ChaCha20-Poly1305),
-RFC 2410 (null), with RFC 2403 (MD5), RFC 2404 (SHA-1) and RFC 4868 (SHA-256).
+Security associations and policies are written straight into both kernels. The suites' transforms are those
+of RFC 2405 (DES), RFC 2451 (3DES, Blowfish), RFC 3602 (AES-CBC), RFC 4106 (AES-GCM), RFC 7634
+(ChaCha20-Poly1305), RFC 2410 (null), with RFC 2403 (MD5), RFC 2404 (SHA-1) and RFC 4868 (SHA-256).
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class IpsecManual(Tunnel):
     def needs(self, suite: Suite) -> Needs:
         """ESP with the suite's algorithms."""
         esp = _as_esp(suite)
-        state = f"ip xfrm state add src 127.0.0.1 dst 127.0.0.2 proto esp spi {_number(suite.name):#x} mode tunnel"
+        ends = "src 127.0.0.1 dst 127.0.0.2"
+        state = f"ip xfrm state add {ends} proto esp spi {_number(suite.name):#x} mode tunnel"
         words = [word.strip('"') for word in f"{state} {esp.example_keys()}".split()]
         return Needs(features=frozenset({Feature(f"ESP with {suite.name}", tuple(words))}))
 

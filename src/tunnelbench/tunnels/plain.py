@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 from tunnelbench.lab.topology import Family
 from tunnelbench.tunnels.base import NO_SUITE, Established, Gateway, Needs, ReadBack, Suite, Tunnel, suites
 
-
 PAYLOAD_PROTOCOLS = frozenset(f"{family} {transport}" for family in Family for transport in ("tcp", "udp"))
 """What hosts send, seen on the wire as it is."""
 

@@ -1,4 +1,4 @@
-"""What all kernel links between two gateways have in common: IPIP, GRE and their kin."""
+"""What links between two gateways have in common: IPIP, GRE and their kin, and the devices of programs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from tunnelbench.lab import messages
-from tunnelbench.lab.topology import Family
+from tunnelbench.lab.topology import Addresses, Family
 from tunnelbench.tunnels.base import Established, Gateway, ReadBack, Suite
 
 INTERFACE = "tunnel0"
+
+INNER_ADDRESSES = (
+    Addresses.parse("10.255.0.1/30", "fd00:ff::1/64"),
+    Addresses.parse("10.255.0.2/30", "fd00:ff::2/64"),
+)
+"""The addresses of both ends of a tunnel that has some of its own, the left one's first."""
 
 
 async def link_up(

@@ -1,0 +1,48 @@
+"""What VPNs that are programs have in common: private files and daemons that a node has until cleanup."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import AsyncExitStack
+
+from tunnelbench.lab.node import Node, Program
+
+PRIVATE = 0o600
+"""The mode of files that hold keys."""
+
+
+async def place_files(
+    node: Node, directory: str, files: Mapping[str, bytes], cleanup: AsyncExitStack
+) -> None:
+    """Writes files that only root may read into a directory under `/run`, which goes with `cleanup`."""
+    cleanup.push_async_callback(node.run, "rm", "-rf", directory)
+    for name, data in files.items():
+        await node.write_file(f"{directory}/{name}", data, PRIVATE)
+
+
+async def start_daemon(
+    node: Node, cleanup: AsyncExitStack, *arguments: str, environment: Mapping[str, str] | None = None
+) -> Program:
+    """Starts a program that stays in the foreground, and stops it with `cleanup`."""
+    program = await node.spawn(*arguments, environment=environment)
+    cleanup.push_async_callback(program.stop)
+    return program
+
+
+async def all_print(pattern: str, programs: Iterable[Program], timeout: float) -> None:
+    """Waits until each program has printed a line in which the regular expression is found.
+
+    Raises NodeError, with a program's last lines, as soon as one ends, or after `timeout` seconds.
+    """
+    try:
+        async with asyncio.TaskGroup() as waiting:
+            for program in programs:
+                waiting.create_task(program.line(pattern, timeout))
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
+def printed(program: Program) -> str:
+    """All that a program has printed, errors last."""
+    return (program.stdout + program.stderr).decode(errors="replace")
