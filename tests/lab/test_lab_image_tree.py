@@ -128,7 +128,8 @@ def test_the_builders_last_words_reach_the_user(
 
 
 def test_an_interrupted_builder_is_gone_at_once(fake_builder: Callable[[str], Path]) -> None:
-    directory = fake_builder("echo 'I: running apt-get update...' >&2; sleep 3 2>&-; touch $TMPDIR/../survived")
+    script = "echo 'I: running apt-get update...' >&2; sleep 3 2>&-; touch $TMPDIR/../survived"
+    directory = fake_builder(script)
 
     def interrupt(step: BuildStep) -> None:
         if step.text == "reading package lists":
