@@ -7,9 +7,7 @@ from fake_traffic_node import FakeNodeError, FakeTrafficNode
 from load_workloads import UDP
 from msgspec.structs import replace as changed
 
-from tunnelbench.load.base import Endpoint, LoadError, TrafficNode
-from tunnelbench.load.engine import DRIVER
-from tunnelbench.load.messages import (
+from tunnelbench.lab.traffic import (
     BitsPerSecond,
     Histogram,
     MaximumRate,
@@ -27,6 +25,8 @@ from tunnelbench.load.messages import (
     UdpSend,
     UdpSent,
 )
+from tunnelbench.load.base import Endpoint, LoadError, TrafficNode
+from tunnelbench.load.engine import DRIVER
 
 TCP = replace(UDP, transport="tcp", rate=None, payload_bytes=131_072)
 
@@ -99,12 +99,12 @@ def satisfies_the_protocol(node: FakeTrafficNode) -> TrafficNode:
 
 
 async def kinds(sent: UdpSent = SENT, received: UdpReceived = RECEIVED) -> list[str]:
-    measurement = await DRIVER.measure(*nodes(sent, received), UDP)
+    measurement = await DRIVER.measure(*nodes(sent, received), UDP, lambda _opens_in, _lasts: None)
     return [warning.kind for warning in measurement.warnings]
 
 
 async def test_udp_metrics_follow_their_definitions() -> None:
-    measurement = await DRIVER.measure(*nodes(), UDP)
+    measurement = await DRIVER.measure(*nodes(), UDP, lambda _opens_in, _lasts: None)
     assert measurement.metrics == pytest.approx(
         {
             "throughput": 1_980_000 * 8 / 2 / 1e6,
@@ -130,7 +130,7 @@ async def test_udp_metrics_follow_their_definitions() -> None:
 
 async def test_udp_forward_has_the_client_send_to_the_port_that_the_server_got() -> None:
     client, server = nodes()
-    await DRIVER.measure(client, server, UDP)
+    await DRIVER.measure(client, server, UDP, lambda _opens_in, _lasts: None)
     [receive], [send] = server.jobs, client.jobs
     assert isinstance(receive, UdpReceive)
     assert isinstance(send, UdpSend)
@@ -155,7 +155,7 @@ async def test_udp_reverse_has_the_server_send_to_the_client() -> None:
         connect=Endpoint("fd00::2", 5201),
         client_address="fd00::1",
     )
-    await DRIVER.measure(client, server, workload)
+    await DRIVER.measure(client, server, workload, lambda _opens_in, _lasts: None)
     [receive], [send] = client.jobs, server.jobs
     assert isinstance(receive, UdpReceive)
     assert isinstance(send, UdpSend)
@@ -176,7 +176,7 @@ async def test_tcp_counts_at_the_receiver_and_the_client_always_connects(directi
         server=Endpoint("10.0.0.2", 5201),
         connect=Endpoint("127.0.0.1", 7000),
     )
-    measurement = await DRIVER.measure(client, server, workload)
+    measurement = await DRIVER.measure(client, server, workload, lambda _opens_in, _lasts: None)
     assert measurement.metrics == {"throughput": 4.0}
     assert measurement.series == {"throughput": [1.0]}
     [listen], [connect] = server.jobs, client.jobs
@@ -191,7 +191,7 @@ async def test_tcp_counts_at_the_receiver_and_the_client_always_connects(directi
 async def test_each_end_gets_the_schedule_in_its_own_clock() -> None:
     client, server = nodes()
     client.times, server.times = [5_000_000_000], [7_000_000_000]
-    measurement = await DRIVER.measure(client, server, UDP)
+    measurement = await DRIVER.measure(client, server, UDP, lambda _opens_in, _lasts: None)
     [receive], [send] = server.jobs, client.jobs
     assert isinstance(receive, UdpReceive)
     assert isinstance(send, UdpSend)
@@ -203,21 +203,21 @@ async def test_each_end_gets_the_schedule_in_its_own_clock() -> None:
 async def test_a_failed_end_ends_the_trial_and_stops_the_other() -> None:
     client, server = nodes(received=FakeNodeError("the receiver is gone"))
     with pytest.raises(FakeNodeError, match="the receiver is gone"):
-        await DRIVER.measure(client, server, UDP)
+        await DRIVER.measure(client, server, UDP, lambda _opens_in, _lasts: None)
     assert [handle.stopped for handle in [*client.handles, *server.handles]] == [True, True]
 
 
 async def test_a_client_that_does_not_connect_leaves_no_listener() -> None:
     client, server = tcp_nodes(FakeNodeError("refused"), TcpListened(0, 0, TCP_RECEIVED))
     with pytest.raises(FakeNodeError, match="refused"):
-        await DRIVER.measure(client, server, TCP)
+        await DRIVER.measure(client, server, TCP, lambda _opens_in, _lasts: None)
     assert [handle.stopped for handle in server.handles] == [True]
 
 
 async def test_a_trial_in_which_nothing_arrives_has_no_result() -> None:
     nothing = changed(RECEIVED, measured=Tally(0, 0), delay=None, jitter_last=None, jitter_mean=None)
     with pytest.raises(LoadError, match="none of 2000 datagrams arrived"):
-        await DRIVER.measure(*nodes(received=nothing), UDP)
+        await DRIVER.measure(*nodes(received=nothing), UDP, lambda _opens_in, _lasts: None)
 
 
 async def test_every_doubt_is_told() -> None:
@@ -232,5 +232,5 @@ async def test_every_doubt_is_told() -> None:
 async def test_clocks_that_differ_are_a_doubt() -> None:
     client, server = nodes()
     client.times, server.times = list(range(0, 1_000_000, 1_000)), [500_000_000]
-    measurement = await DRIVER.measure(client, server, UDP)
+    measurement = await DRIVER.measure(client, server, UDP, lambda _opens_in, _lasts: None)
     assert [warning.kind for warning in measurement.warnings] == ["clock_offset"]

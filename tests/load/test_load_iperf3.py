@@ -106,7 +106,7 @@ def test_the_commands_ask_for_what_the_workload_says() -> None:
 
 async def test_the_client_starts_when_the_server_listens_and_the_server_is_ended() -> None:
     client, server = FakeTrafficNode(completed=report("iperf3_udp.json")), FakeTrafficNode()
-    measurement = await DRIVER.measure(client, server, UDP)
+    measurement = await DRIVER.measure(client, server, UDP, lambda _opens_in, _lasts: None)
     assert measurement.metrics["throughput"] > 0
     assert server.process.waited_for == ["Server listening"]
     assert server.process.stopped
@@ -117,6 +117,6 @@ async def test_a_server_that_does_not_listen_starts_no_client() -> None:
     client, server = FakeTrafficNode(), FakeTrafficNode()
     server.process.failure = FakeNodeError("no such line")
     with pytest.raises(FakeNodeError):
-        await DRIVER.measure(client, server, UDP)
+        await DRIVER.measure(client, server, UDP, lambda _opens_in, _lasts: None)
     assert client.commands == []
     assert server.process.stopped

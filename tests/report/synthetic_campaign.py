@@ -10,7 +10,6 @@ from random import Random
 
 from tunnelbench.store.model import (
     CampaignRecord,
-    Evidence,
     InstanceRecord,
     TrialRecord,
     Versions,
@@ -18,6 +17,7 @@ from tunnelbench.store.model import (
 )
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Point, Treatment
+from tunnelbench.witness.evidence import Evidence
 
 STARTED = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 NODES = ("host1", "gw1", "gw2", "host2")
@@ -191,6 +191,8 @@ def evidence_of(
         marker_expected=not encrypted,
         suite_asked=treatment.suite,
         suite_read_back=read_back or treatment.suite,
+        entropy={protocol: 7.991 if encrypted else 4.2},
+        read_back_text="the words of the program",
         first_packets=("45000078000040004032b6c00a0000010a000002" + "1b2c3d4e" * 12,),
     )
 
@@ -199,8 +201,10 @@ def _trial(
     position: int, point: Point, started: datetime, tunnel: Invented, level: float, random: Random
 ) -> TrialRecord:
     busy = min(0.95, 0.3 + 80 / tunnel.throughput)
-    fields = ("total",) if tunnel.runtime == "kernel" else ("user", "system", "softirq")
+    fields = ("total",) if tunnel.runtime == "kernel" else ("user", "system")
     costs = {
+        "machine": {"total": 2.8 * busy},
+    } | {
         node: {
             field: busy * (1 if "gw" in node else 0.3) * random.uniform(0.9, 1.1) / len(fields)
             for field in fields

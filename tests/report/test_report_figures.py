@@ -21,6 +21,21 @@ def test_intervals_may_be_missing_or_empty(bounds: tuple[float | None, float | N
         assert ("to" in svg.split(">2.00")[1][:15]) == (low is not None)
 
 
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_bars_have_the_colour_of_their_legend(encrypted: bool) -> None:
+    row = {
+        "tunnel": "gre",
+        "runtime": "kernel",
+        "encrypted": encrypted,
+        "median": 2.0,
+        "low": 1.0,
+        "high": 3.0,
+    }
+    svg = draw(figures.throughput(polars.DataFrame([row])), "name", "title", "words").svg
+    blue, orange = svg.count("#0072B2"), svg.count("#E69F00")
+    assert (blue, orange) == ((2, 1) if encrypted else (1, 2))
+
+
 @pytest.mark.parametrize("values", [[0.5], [0.00001, 100000.0], [1.0, 1.0, 1.0]])
 def test_delays_of_any_size(values: list[float]) -> None:
     rows = [
@@ -30,6 +45,17 @@ def test_delays_of_any_size(values: list[float]) -> None:
     drawing = draw(figures.latency(polars.DataFrame(rows)), "name", "title", "words")
     assert "NaN" not in drawing.svg
     assert "Gateways in User Mode Linux kernels" in drawing.svg
+
+
+def test_the_machine_is_marked_and_not_stacked() -> None:
+    row = {"tunnel": "open", "runtime": "kernel"}
+    nodes = [{**row, "node": "gw1", "value": 0.5}]
+    alone = draw(figures.processor(polars.DataFrame(nodes)), "name", "title", "words").svg
+    machine = [*nodes, {**row, "node": "machine", "value": 0.9}]
+    marked = draw(figures.processor(polars.DataFrame(machine)), "name", "title", "words").svg
+    assert "whole machine" in marked
+    assert "whole machine" not in alone
+    assert marked.count("#0072B2") == alone.count("#0072B2") == 2
 
 
 def test_every_runtime_has_its_panel() -> None:

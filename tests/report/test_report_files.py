@@ -12,7 +12,7 @@ from synthetic_campaign import TUNNELS, write_campaign
 
 from tunnelbench.errors import UserError
 from tunnelbench.report.as_json import report_json
-from tunnelbench.report.build import build_report
+from tunnelbench.report.build import build_report, build_report_apart
 from tunnelbench.report.content import Content
 from tunnelbench.store.read import CampaignData
 
@@ -52,7 +52,7 @@ def test_tables_can_be_read_back(report: Path, campaign: Path) -> None:
     with CampaignData(campaign) as data:
         assert tables["trials"]["value"].sum() == pytest.approx(data.trials()["value"].sum())
         assert len(tables["cells"]) == len(data.cells())
-    assert set(tables["processor"]["node"]) == {"host1", "gw1", "gw2", "host2"}
+    assert set(tables["processor"]["node"]) == {"host1", "gw1", "gw2", "host2", "machine"}
 
 
 def test_the_study_lies_beside_the_page(report: Path, content: Content) -> None:
@@ -76,6 +76,16 @@ def test_a_report_can_be_built_again_and_while_the_campaign_runs(tmp_path: Path)
         with CampaignData(tmp_path) as data:
             build_report(data, tmp_path / "report")
     assert (tmp_path / "report" / "report.html").is_file()
+
+
+def test_a_report_built_apart(tmp_path: Path) -> None:
+    write_campaign(tmp_path, rounds=1, tunnels=TUNNELS[:1])
+    page = build_report_apart(tmp_path, tmp_path / "report")
+    assert page == tmp_path / "report" / "report.html"
+    assert "Invented numbers" in page.read_text(encoding="utf-8")
+    with pytest.raises(UserError, match="no campaign") as caught:
+        build_report_apart(tmp_path / "nowhere", tmp_path / "report")
+    assert caught.value.advice
 
 
 def test_a_place_that_cannot_be_written(campaign: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from tunnelbench.report.build import build_report
 from tunnelbench.report.collect import collect
 from tunnelbench.report.content import Content
 from tunnelbench.report.html import render, repeat_command, verdict
-from tunnelbench.store.model import Evidence
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
+from tunnelbench.witness.evidence import Evidence
 
 VOID_ELEMENTS = {"meta", "br", "link", "img", "input", "hr"}
 
@@ -125,6 +126,9 @@ def test_everything_that_is_promised_is_there(page: Page) -> None:
         "readable in neither direction (must not be)",
         "readable in both directions (must be, as nothing here encrypts)",
         "esp 42, arp 2",
+        "7.99",
+        "the words of the program",
+        "whole range holds the true median",
         "45000078000040004032b6c00a000001",
         "Invented Processor 2.0 GHz",
         "openvpn 2.6.3",
@@ -135,7 +139,7 @@ def test_everything_that_is_promised_is_there(page: Page) -> None:
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     hostile = '<script>alert("x")</script>\'"&lt;{{ 7*7 }}</svg>]]>-->\x1b[31m\u202e'
-    places: tuple[str, ...] = ("title", "question", "reason", "suite", "log", "advice")
+    places = ["title", "question", "reason", "suite", "log", "advice"]
     text = dict.fromkeys(places, hostile)
     tunnels = (TUNNELS[0], Invented(f"evil/{hostile}", "namespace", 100.0, hostile))
     write_campaign(tmp_path, rounds=1, tunnels=tunnels, text=text)
@@ -172,8 +176,11 @@ def test_no_word_of_user_mode_linux_where_there_is_none(tmp_path: Path) -> None:
     assert "User Mode Linux" not in page.text
 
 
-def test_the_command_is_quoted() -> None:
-    assert repeat_command(campaign_record()) == "tunnelbench run study.toml --out again --rounds 4"
+def test_the_command_repeats_the_plan() -> None:
+    record = campaign_record()
+    assert repeat_command(record) == "tunnelbench run study.toml --out again --rounds 4"
+    plan = {"rounds": 3, "budget": 300.0}
+    assert repeat_command(replace(record, plan=plan)).endswith("--rounds 3 --budget 300s")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tunnelbench.store.model import (
     CampaignRecord,
-    Evidence,
     InstanceRecord,
     TrialRecord,
     Versions,
@@ -15,6 +14,7 @@ from tunnelbench.store.model import (
 )
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Point, Treatment
+from tunnelbench.witness.evidence import Evidence
 
 STARTED = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 

@@ -26,9 +26,10 @@ from store_records import (
     void_trial,
 )
 
-from tunnelbench.store.model import Evidence, InstanceRecord, TrialRecord, WarningRecord
+from tunnelbench.store.model import InstanceRecord, TrialRecord, WarningRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.witness.evidence import Evidence
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Literal, Protocol, TypeVar
@@ -142,7 +142,7 @@ class TrafficNode(Protocol):
     async def start_traffic(
         self, job: msgspec.Struct, outcome_type: type[OutcomeT]
     ) -> TrafficHandle[OutcomeT]:
-        """Starts a job of the traffic engine (`tunnelbench.load.messages`)."""
+        """Starts a job of the traffic engine (`tunnelbench.lab.traffic`)."""
         ...
 
     async def run(self, *arguments: str, timeout: float, check: bool = True) -> Completed:
@@ -156,6 +156,10 @@ class TrafficNode(Protocol):
     async def clock(self) -> int:
         """The node's CLOCK_REALTIME, ns."""
         ...
+
+
+WindowPlan = Callable[[float, float], None]
+"""Told once in a trial: in how many seconds the measured window opens, and how many seconds it lasts."""
 
 
 class LoadDriver(Protocol):
@@ -180,6 +184,11 @@ class LoadDriver(Protocol):
         """Whether it can send this kind of traffic."""
         ...
 
-    async def measure(self, client: TrafficNode, server: TrafficNode, workload: Workload) -> Measurement:
-        """Runs one trial; raises LoadError, or the node's own error, where it has no result."""
+    async def measure(
+        self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
+    ) -> Measurement:
+        """Runs one trial, and says through `window` when its measured window lies.
+
+        Raises LoadError, or the node's own error, where it has no result.
+        """
         ...

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunnelbench.lab.traffic import TcpReceived, UdpReceived, UdpSent
 from tunnelbench.load.base import LoadWarning
 from tunnelbench.load.clocks import ClockOffset
-from tunnelbench.load.messages import TcpReceived, UdpReceived, UdpSent
 
 _SHORT_RATE = 0.99
 _LATE_SHARE = 0.01

@@ -7,18 +7,7 @@ from asyncio import gather
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from tunnelbench.load import doubts
-from tunnelbench.load.base import (
-    Endpoint,
-    LoadError,
-    Measurement,
-    TrafficHandle,
-    TrafficNode,
-    Transport,
-    Workload,
-)
-from tunnelbench.load.clocks import ClockOffset, clock_offset
-from tunnelbench.load.messages import (
+from tunnelbench.lab.traffic import (
     DEFAULT_LINGER,
     BitsPerSecond,
     Histogram,
@@ -39,8 +28,20 @@ from tunnelbench.load.messages import (
     UdpSend,
     UdpSent,
 )
+from tunnelbench.load import doubts
+from tunnelbench.load.base import (
+    Endpoint,
+    LoadError,
+    Measurement,
+    TrafficHandle,
+    TrafficNode,
+    Transport,
+    WindowPlan,
+    Workload,
+)
+from tunnelbench.load.clocks import ClockOffset, clock_offset
 
-_LEAD_NS = 400_000_000
+_LEAD_NS = 200_000_000
 """From planning a trial to its start, ns: both ends must be ready by then."""
 _GRACE_S = 10.0
 """How much longer than planned a trial may take before it is given up, seconds."""
@@ -75,9 +76,12 @@ class Engine:
         """It sends TCP and UDP."""
         return transport in ("tcp", "udp")
 
-    async def measure(self, client: TrafficNode, server: TrafficNode, workload: Workload) -> Measurement:
+    async def measure(
+        self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
+    ) -> Measurement:
         """Runs one trial; raises LoadError, or the node's own error, where it has no result."""
         trial = _Trial(client, server, workload, await clock_offset(client, server), await client.clock())
+        window(_LEAD_NS / 1e9 + workload.warm_up_s, workload.measure_s)
         return await (trial.tcp() if workload.transport == "tcp" else trial.udp())
 
 

@@ -12,6 +12,7 @@ from tunnelbench.load.base import (
     Measurement,
     TrafficNode,
     Transport,
+    WindowPlan,
     Workload,
 )
 
@@ -37,11 +38,14 @@ class Iperf3:
         """It sends TCP and UDP."""
         return transport in ("tcp", "udp")
 
-    async def measure(self, client: TrafficNode, server: TrafficNode, workload: Workload) -> Measurement:
+    async def measure(
+        self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
+    ) -> Measurement:
         """Runs one trial; raises LoadError, or the node's own error, where it has no result."""
         process = await server.spawn(*server_arguments(workload))
         try:
             await process.line("Server listening", _START_S)
+            window(_warm_up(workload), _window(workload))
             completed = await client.run(
                 *client_arguments(workload),
                 timeout=_START_S + _warm_up(workload) + _window(workload) + _GRACE_S,

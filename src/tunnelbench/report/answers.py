@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tunnelbench.analysis.intervals import CONFIDENCE, attainable_confidence
 from tunnelbench.report.content import Content, Estimate, Result, Section
-from tunnelbench.report.wording import percentage, point_title, runtime_title
+from tunnelbench.report.wording import point_title, runtime_title
 
 
 @dataclass(frozen=True)
@@ -34,26 +33,6 @@ def comparisons(content: Content) -> list[Comparison]:
             ]
         )
     ]
-
-
-def caution(content: Content) -> str | None:
-    """What intervals can't promise where there are few instances; None where there are enough."""
-    counts = [
-        result.throughput.n_instances
-        for section in content.sections
-        for result in section.results
-        if result.throughput
-    ]
-    if not counts or attainable_confidence(min(counts)) >= CONFIDENCE:
-        return None
-    advice = "Six are the fewest that can give 95 %: run more rounds."
-    if min(counts) == 1:
-        return f"Some results rest on a single one and have no interval. {advice}"
-    confidence = percentage(attainable_confidence(min(counts)))
-    return (
-        f"Some results rest on {min(counts)} of them. Such an interval reaches over all that was seen and"
-        f" holds the true median with a confidence of {confidence} at most. {advice}"
-    )
 
 
 def headline_sections(sections: Iterable[Section]) -> list[Section]:

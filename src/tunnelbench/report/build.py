@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from tunnelbench.errors import UserError
-from tunnelbench.report.collect import collect
-from tunnelbench.report.html import STUDY_NAME, render
-from tunnelbench.report.illustrations import illustrate
-from tunnelbench.report.tables import write_tables
 from tunnelbench.store.read import CampaignData
 
 PAGE_NAME = "report.html"
+
+
+def build_report_apart(campaign: Path, out: Path) -> Path:
+    """`build_report` of the campaign in a directory, in a process of its own that ends with it.
+
+    For a process that has other things to do: what draws keeps some 200 MB until it ends. Raises UserError
+    like `build_report` and `CampaignData`.
+    """
+    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as apart:
+        return apart.submit(_open_and_build, campaign, out).result()
+
+
+def _open_and_build(campaign: Path, out: Path) -> Path:
+    with CampaignData(campaign) as data:
+        return build_report(data, out)
 
 
 def build_report(data: CampaignData, out: Path) -> Path:
@@ -20,6 +33,12 @@ def build_report(data: CampaignData, out: Path) -> Path:
     Returns the path of the page. `out` is made if it is missing; an earlier report there is replaced.
     Raises UserError if it can't be written.
     """
+    # Here, so that whoever has a report built apart doesn't load them.
+    from tunnelbench.report.collect import collect
+    from tunnelbench.report.html import STUDY_NAME, render
+    from tunnelbench.report.illustrations import illustrate
+    from tunnelbench.report.tables import write_tables
+
     content = collect(data)
     illustrations = [(section, illustrate(section)) for section in content.sections]
     page = render(content, illustrations)
@@ -30,7 +49,7 @@ def build_report(data: CampaignData, out: Path) -> Path:
         for _, drawings in illustrations:
             for drawing in drawings:
                 drawing.write(figures)
-        write_tables(data, tables)
+        write_tables(data, content, tables)
         (out / STUDY_NAME).write_text(content.campaign.study_toml, encoding="utf-8")
         (out / PAGE_NAME).write_text(page, encoding="utf-8")
     except OSError as error:

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import polars
 
+from tunnelbench.analysis.checks import warnings_about
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.summary import summarise
 from tunnelbench.report.content import OUTCOMES, Content, Doubt, Estimate, Proof, Result, Section, Unmeasured
 from tunnelbench.report.wording import point_title, printable, some_of
-from tunnelbench.store.model import Evidence
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.witness.evidence import Evidence
 
 LEVELS = (*TREATMENT, *POINT)
 _PARTS = ("user", "system", "softirq")
@@ -30,7 +31,8 @@ def collect(data: CampaignData) -> Content:
     """Everything that a report says of a campaign, finished or not."""
     cells, instances, trials = data.cells(), data.instances(), data.trials()
     names = _names(cells, instances)
-    results = _results(trials, data.node_costs(), _proofs(instances), names)
+    summary, processor = summarise(trials), summarise(processor_totals(data.node_costs()))
+    results = _results(summary, processor, _proofs(instances), names)
     return Content(
         campaign=data.campaign(),
         sections=_sections(results),
@@ -40,7 +42,9 @@ def collect(data: CampaignData) -> Content:
             *_void_trials(data.void_trials(), names),
             *_skipped_cells(cells, names),
         ),
-        doubts=_doubts(data.warnings(), instances, names),
+        doubts=(*_doubts(data.warnings(), instances, names), *_doubts_about(trials, summary)),
+        summary=summary,
+        processor=processor,
     )
 
 
@@ -105,9 +109,9 @@ def _names(*frames: polars.DataFrame) -> dict[Treatment, str]:
 
 
 def _results(
-    trials: polars.DataFrame, node_costs: polars.DataFrame, proofs: Mapping[Place, Proof], names: Names
+    summary: polars.DataFrame, processor: polars.DataFrame, proofs: Mapping[Place, Proof], names: Names
 ) -> list[Result]:
-    metrics, processor = _estimates(trials), _estimates(processor_totals(node_costs))
+    costs = _estimates(processor)
     return [
         Result(
             tunnel=names[treatment],
@@ -115,16 +119,16 @@ def _results(
             runtime=runtime,
             point=point,
             metrics=estimates,
-            processor=processor.get((treatment, runtime, point), {}),
+            processor=costs.get((treatment, runtime, point), {}),
             proof=proofs[treatment, runtime],
         )
-        for (treatment, runtime, point), estimates in metrics.items()
+        for (treatment, runtime, point), estimates in _estimates(summary).items()
     ]
 
 
-def _estimates(trials: polars.DataFrame) -> dict[tuple[Treatment, str, Point], dict[str, Estimate]]:
+def _estimates(summary: polars.DataFrame) -> dict[tuple[Treatment, str, Point], dict[str, Estimate]]:
     found: dict[tuple[Treatment, str, Point], dict[str, Estimate]] = {}
-    for row in summarise(trials).iter_rows(named=True):
+    for row in summary.iter_rows(named=True):
         place = (_treatment(row), row["runtime"], _point(row))
         found.setdefault(place, {})[row["metric"]] = msgspec.convert(row, Estimate)
     return found
@@ -204,17 +208,20 @@ def _skipped_cells(cells: polars.DataFrame, names: Names) -> Iterable[Unmeasured
         yield Unmeasured(names[treatment], None, "skipped", reason, some_of(titles))
 
 
-def _doubts(warnings: polars.DataFrame, instances: polars.DataFrame, names: Names) -> tuple[Doubt, ...]:
+def _doubts(warnings: polars.DataFrame, instances: polars.DataFrame, names: Names) -> Iterable[Doubt]:
     treatments = instances.select("instance", "image", "mtu")
     grouped = (
         warnings.join(treatments, on="instance", how="left")
         .group_by([*TREATMENT, "kind", "advice"], maintain_order=True)
         .agg(polars.col("message").first(), count=polars.len())
     )
-    return tuple(
-        Doubt(names[_treatment(row)], row["kind"], row["message"], row["advice"], row["count"])
-        for row in grouped.iter_rows(named=True)
-    )
+    for row in grouped.iter_rows(named=True):
+        yield Doubt(names[_treatment(row)], row["kind"], row["message"], row["advice"], row["count"])
+
+
+def _doubts_about(trials: polars.DataFrame, summary: polars.DataFrame) -> Iterable[Doubt]:
+    for warning in warnings_about(trials, summary):
+        yield Doubt(None, warning.kind, warning.message, warning.advice, 1)
 
 
 def _treatment(row: Row) -> Treatment:

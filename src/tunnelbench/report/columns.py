@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tunnelbench.report.content import Estimate, Result
+from tunnelbench.report.content import MACHINE, NODES, Estimate, Result
 from tunnelbench.report.wording import NOTHING, compact_interval, number, percentage
 
 
@@ -24,9 +24,6 @@ class Group:
 
     heading: str
     span: int
-
-
-NODES = ("host1", "gw1", "gw2", "host2")
 
 
 def columns_for(results: Sequence[Result]) -> list[Column]:
@@ -55,7 +52,7 @@ def _all_columns() -> list[Column]:
         ),
         Column(ratio, "median", _metric("throughput", lambda it: number(it.ratio))),
         Column(ratio, "95 % interval", _ratio_interval),
-        *(Column(processor, node, _processor(node)) for node in NODES),
+        *(Column(processor, node, _processor(node)) for node in (*NODES, MACHINE)),
         Column("Wire", "bytes per byte", _metric("wire_overhead", lambda it: number(it.median))),
         Column("Loss", "of sent", _metric("loss", lambda it: percentage(it.median))),
         Column(delay, "p50", _metric("latency_p50", lambda it: number(it.median))),

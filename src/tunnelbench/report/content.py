@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tunnelbench.store.model import CampaignRecord, Evidence
+import polars
+
+from tunnelbench.store.model import CampaignRecord
 from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.witness.evidence import Evidence
+
+NODES: tuple[str, ...] = ("host1", "gw1", "gw2", "host2")
+MACHINE = "machine"
+"""Stands among the nodes for the whole machine that runs them, and for all else that runs there."""
 
 OUTCOMES = {
     "proven": "proven and measured",
@@ -60,7 +67,7 @@ class Result:
     point: Point
     metrics: Mapping[str, Estimate]
     processor: Mapping[str, Estimate]
-    """Node to processor seconds per second."""
+    """Node, or MACHINE, to processor seconds per second."""
     proof: Proof
 
     @property
@@ -105,7 +112,8 @@ class Unmeasured:
 class Doubt:
     """A warning, with how often it was given."""
 
-    tunnel: str
+    tunnel: str | None
+    """None where it concerns more than one, or where the message names it."""
     kind: str
     message: str
     advice: str
@@ -122,3 +130,7 @@ class Content:
     """How many cells came out how, by the names of OUTCOMES."""
     unmeasured: tuple[Unmeasured, ...]
     doubts: tuple[Doubt, ...]
+    summary: polars.DataFrame
+    """The statistics behind the results: one row per cell, runtime and metric."""
+    processor: polars.DataFrame
+    """Those of processor time: one row per cell, runtime and node, which stands under `metric`."""

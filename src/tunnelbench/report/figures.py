@@ -13,6 +13,7 @@ from typing import cast
 import altair
 import polars
 
+from tunnelbench.report.content import MACHINE, NODES
 from tunnelbench.report.theme import FAINT, INK
 from tunnelbench.report.wording import interval, number, runtime_title
 
@@ -33,7 +34,7 @@ _BLUE, _VERMILION, _SKY, _ORANGE, _GREEN = (
     "#009E73",
 )
 _PROTECTION = {"encrypted": _BLUE, "not encrypted": _ORANGE}
-_NODES = {"host1": _SKY, "gw1": _BLUE, "gw2": _VERMILION, "host2": _ORANGE}
+_NODES = dict(zip(NODES, (_SKY, _BLUE, _VERMILION, _ORANGE), strict=True))
 _QUANTILE_COLOURS = dict(zip(QUANTILES.values(), (_BLUE, _SKY, _GREEN, _ORANGE, _VERMILION), strict=True))
 
 _QUANTILE_SHAPES = dict(
@@ -81,17 +82,28 @@ def ratio(frame: polars.DataFrame) -> Chart:
 
 
 def processor(frame: polars.DataFrame) -> Chart:
-    """Bars stacked by node. Columns: tunnel, runtime, node, value (processor seconds per second)."""
+    """Bars stacked by node, and a mark for the whole machine.
+
+    Columns: tunnel, runtime, node (one of NODES or MACHINE), value (processor seconds per second).
+    """
 
     def panel(rows: polars.DataFrame) -> Panel:
-        sums = rows.group_by("tunnel").agg(polars.col("value").sum()).sort("value", "tunnel", descending=True)
-        color = altair.Color("node:N", scale=_scale(_NODES), title=None)
-        horizontal = altair.X("value:Q", title="processor seconds per second", stack="zero", axis=_axis())
-        return (
-            _base(rows, sums["tunnel"].to_list())
+        value = polars.col("value")
+        nodes, machine = rows.filter(polars.col("node") != MACHINE), rows.filter(node=MACHINE)
+        order = nodes.group_by("tunnel").agg(value.sum()).sort("value", "tunnel", descending=True)["tunnel"]
+        title = "processor seconds per second; mark: the whole machine"
+        horizontal = altair.X("value:Q", title=title if len(machine) else title.split(";")[0], axis=_axis())
+        bars = (
+            _base(nodes, order.to_list())
             .mark_bar(height=14)
-            .encode(x=horizontal, color=color, order=altair.Order("place:Q"))
+            .encode(
+                x=horizontal.stack("zero"),
+                color=altair.Color("node:N", scale=_scale(_NODES), title=None),
+                order=altair.Order("place:Q"),
+            )
         )
+        marks = _base(machine, order.to_list()).mark_tick(color=INK, size=18, thickness=2.5, opacity=1)
+        return altair.layer(bars, marks.encode(x=horizontal))
 
     place = polars.col("node").replace_strict(_places(_NODES), default=len(_NODES)).alias("place")
     return _panels(frame.with_columns(place), panel)

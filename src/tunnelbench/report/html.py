@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tunnelbench.report.answers import caution, comparisons
+from tunnelbench.report.answers import comparisons
 from tunnelbench.report.columns import Column, Group, columns_for, groups_of
 from tunnelbench.report.content import OUTCOMES, Content, Result, Section
 from tunnelbench.report.drawing import Drawing
@@ -21,7 +21,8 @@ from tunnelbench.report.wording import (
     runtime_title,
     some_of,
 )
-from tunnelbench.store.model import CampaignRecord, Evidence
+from tunnelbench.store.model import CampaignRecord
+from tunnelbench.witness.evidence import Evidence
 
 STUDY_NAME = "study.toml"
 
@@ -57,7 +58,6 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
             result.runtime == "kernel" for section in content.sections for result in section.results
         ),
         command=repeat_command(content.campaign),
-        caution=caution(content),
         runtime_title=runtime_title,
         verdict=verdict,
         number=number,
@@ -70,7 +70,9 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
 def repeat_command(campaign: CampaignRecord) -> str:
     """The command that measures the same again, given in the directory of the report."""
     rounds = campaign.plan.get("rounds")
+    budget = campaign.plan.get("budget")
     options = ["--rounds", str(rounds)] if isinstance(rounds, int) else []
+    options += ["--budget", f"{budget:g}s"] if isinstance(budget, int | float) else []
     return shlex.join(["tunnelbench", "run", STUDY_NAME, "--out", "again", *options])
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars
 
 from tunnelbench.report import figures
-from tunnelbench.report.content import Result, Section
+from tunnelbench.report.content import NODES, Result, Section
 from tunnelbench.report.drawing import Drawing, draw
 from tunnelbench.report.wording import number, point_slug, point_title, runtime_title
 
@@ -103,10 +103,10 @@ KINDS = (
     ),
     Kind(
         "processor",
-        "Processor seconds per second of all nodes",
+        "Processor seconds per second, node by node",
         figures.processor,
         _processor_rows,
-        lambda result: sum(estimate.median for estimate in result.processor.values()),
+        lambda result: sum(result.processor[node].median for node in NODES if node in result.processor),
     ),
     Kind(
         "latency",

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tunnelbench.analysis.summary import summarise
-from tunnelbench.report.collect import processor_totals
+from tunnelbench.report.content import Content
 from tunnelbench.store.read import CampaignData
 
 
-def write_tables(data: CampaignData, folder: Path) -> None:
+def write_tables(data: CampaignData, content: Content, folder: Path) -> None:
     """Write summary, processor, trials, node_costs, cells, instances and warnings into `folder`.
 
     `summary.csv` and `processor.csv` have one row per cell, runtime and metric (or node); `trials.csv` and
     `node_costs.csv` are the raw numbers in long format.
     """
-    trials, node_costs = data.trials(), data.node_costs()
     frames = {
-        "summary": summarise(trials),
-        "processor": summarise(processor_totals(node_costs)).rename({"metric": "node"}),
-        "trials": trials,
-        "node_costs": node_costs,
+        "summary": content.summary,
+        "processor": content.processor.rename({"metric": "node"}),
+        "trials": data.trials(),
+        "node_costs": data.node_costs(),
         "cells": data.cells(),
         "instances": data.instances(),
         "warnings": data.warnings(),

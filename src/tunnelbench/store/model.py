@@ -69,25 +69,6 @@ class InstanceRecord:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What the witness saw between the gateways while the probe with its marker crossed."""
-
-    packets: Mapping[str, int]
-    """Packets on the wire by protocol."""
-    marker_forward: bool
-    """The marker was readable on the wire from host1 to host2."""
-    marker_reverse: bool
-    """The marker was readable on the wire from host2 to host1."""
-    marker_expected: bool
-    """True for plain IP and plain encapsulations, whose marker must be readable."""
-    suite_asked: str
-    suite_read_back: str
-    """The suite in use, as the programs or the kernel themselves tell it."""
-    first_packets: Sequence[str] = ()
-    """The first bytes of the first packets of the tunnel's protocol, in hexadecimal."""
-
-
-@dataclass(frozen=True)
 class WarningRecord:
     """A doubt about a number, and what to do about it."""
 

@@ -13,7 +13,8 @@ import polars
 
 from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_errors
 from tunnelbench.store.lock import is_being_written
-from tunnelbench.store.model import CampaignRecord, CampaignState, Evidence, Versions
+from tunnelbench.store.model import CampaignRecord, CampaignState, Versions
+from tunnelbench.witness.evidence import Evidence
 
 _TRIAL_LEVELS = (
     "instance.campaign_round, trial.instance, instance.runtime, instance.vpn, instance.suite, instance.image,"

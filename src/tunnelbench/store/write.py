@@ -24,13 +24,13 @@ from tunnelbench.store.lock import WriterLock
 from tunnelbench.store.model import (
     CampaignRecord,
     CampaignState,
-    Evidence,
     InstanceEnd,
     InstanceRecord,
     TrialRecord,
     WarningRecord,
 )
 from tunnelbench.study.cells import Cell, Point, Treatment
+from tunnelbench.witness.evidence import Evidence
 
 
 class CampaignStore:

@@ -8,7 +8,7 @@ from types import UnionType
 import msgspec
 import pytest
 
-from tunnelbench.load import messages
+from tunnelbench.lab import traffic as messages
 
 GOLDEN = Path(__file__).parents[2] / "crates" / "traffic" / "tests" / "golden"
 

@@ -1,0 +1,186 @@
+"""A campaign from a study to its last trial: prepare, run, and go on where an earlier run stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.campaign.labs import Labs
+from tunnelbench.campaign.machine import versions
+from tunnelbench.campaign.observer import Observer
+from tunnelbench.campaign.runner import Course, run_plan
+from tunnelbench.errors import UserError
+from tunnelbench.lab import image as images
+from tunnelbench.lab.features import NETEM, Needs
+from tunnelbench.lab.image import Image
+from tunnelbench.lab.lab import Runtime
+from tunnelbench.lab.runtimes import Placement, place
+from tunnelbench.lab.shaping import Shaping
+from tunnelbench.lab.topology import TOPOLOGIES
+from tunnelbench.plan.rounds import Plan, instance_key, make_plan
+from tunnelbench.store.model import CampaignRecord, InstanceRecord
+from tunnelbench.store.read import CampaignData
+from tunnelbench.store.write import CampaignStore
+from tunnelbench.study.cells import Cell, Treatment, expand
+from tunnelbench.study.model import Method, Study
+from tunnelbench.study.reading import parse_study
+from tunnelbench.tunnels import all_tunnels
+
+INTERRUPTED = "it was interrupted"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asks for beyond the study; None leaves it to the study."""
+
+    rounds: int | None = None
+    budget: float | None = None
+    """Seconds."""
+    runtime: Runtime | None = None
+    """Where the gateways run; None lets each tunnel's needs decide."""
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    study: Study
+    method: Method
+    cells: tuple[Cell, ...]
+    images: Mapping[str, Image]
+    placements: Mapping[Treatment, Placement]
+    plan: Plan
+
+
+async def start(study_text: str, source: str, out: Path, wish: Wish, observer: Observer) -> str:
+    """Runs a study as a new campaign in the directory `out`; returns why it ended.
+
+    `source` names the study in messages. Raises UserError for a study with mistakes, a missing image, a
+    directory that holds a campaign, a full disk.
+    """
+    study = parse_study(study_text, source, catalogue())
+    prepared = await _prepare(study, wish)
+    record = CampaignRecord(
+        id=f"{study.about.id}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        study_id=study.about.id,
+        study_title=study.about.title,
+        study_question=study.about.question,
+        study_toml=study_text,
+        seed=prepared.plan.seed,
+        plan={
+            "rounds": prepared.method.rounds,
+            "budget": prepared.method.budget,
+            "runtime": wish.runtime.value if wish.runtime else "auto",
+        },
+        versions=versions(prepared.images),
+    )
+    with CampaignStore.create(out, record, prepared.cells) as store:
+        _note_what_cannot_run(store, prepared)
+        return await _run(store, prepared, observer)
+
+
+async def resume(directory: Path, observer: Observer) -> str:
+    """Goes on with a campaign where it stopped, as it was planned; returns why it ended."""
+    with CampaignData(directory) as data:
+        record = data.campaign()
+    wish = _wish_of(record)
+    study = parse_study(record.study_toml, f"the study in {directory}", catalogue())
+    prepared = await _prepare(study, wish)
+    with CampaignStore.open(directory) as store:
+        return await _run(store, prepared, observer)
+
+
+def _wish_of(record: CampaignRecord) -> Wish:
+    rounds, budget, runtime = (record.plan.get(name) for name in ("rounds", "budget", "runtime"))
+    return Wish(
+        rounds=rounds if isinstance(rounds, int) else None,
+        budget=float(budget) if isinstance(budget, int | float) else None,
+        runtime=Runtime(runtime) if runtime in tuple(Runtime) else None,
+        seed=record.seed,
+    )
+
+
+async def _prepare(study: Study, wish: Wish) -> _Prepared:
+    cells = expand(study, catalogue())
+    treatments = list(dict.fromkeys(cell.treatment for cell in cells))
+    found = {name: images.find(name) for name in dict.fromkeys(treatment.image for treatment in treatments)}
+    placements: dict[Treatment, Placement] = {}
+    for name, image in found.items():
+        wanted = {treatment: _needs(treatment, study) for treatment in treatments if treatment.image == name}
+        placements |= await place(image, wanted, wish.runtime)
+    method = study.method.override(wish.rounds, wish.budget)
+    plan = make_plan(
+        cells,
+        method.rounds,
+        method.seed if wish.seed is None else wish.seed,
+        {
+            treatment: placement.runtime.value
+            for treatment, placement in placements.items()
+            if placement.runtime is not None
+        },
+    )
+    return _Prepared(study, method, cells, found, placements, plan)
+
+
+def _needs(treatment: Treatment, study: Study) -> Needs:
+    tunnel = all_tunnels()[treatment.vpn]
+    needs = tunnel.needs(tunnel.suites[treatment.suite])
+    if not _shaping(study).needs_emulation:
+        return needs
+    return replace(needs, features=needs.features | {NETEM})
+
+
+def _shaping(study: Study) -> Shaping:
+    link = study.link
+    return Shaping(rate=link.rate, delay=link.delay or None, loss=link.loss or None)
+
+
+def _note_what_cannot_run(store: CampaignStore, prepared: _Prepared) -> None:
+    unplaced: Iterable[tuple[Treatment, Placement]] = (
+        (treatment, placement)
+        for treatment, placement in prepared.placements.items()
+        if placement.runtime is None
+    )
+    for position, (treatment, placement) in enumerate(unplaced):
+        identity = store.begin_instance(InstanceRecord(1, position, treatment, None, placement.reason))
+        store.end_instance(identity, "skipped", placement.reason)
+
+
+async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) -> str:
+    reasons = {
+        instance_key(instance.treatment, instance.runtime): _reason(
+            instance.treatment, instance.runtime, prepared
+        )
+        for instance in prepared.plan.instances
+    }
+    topology = TOPOLOGIES[prepared.study.about.topology]
+    try:
+        async with Labs(topology, _shaping(prepared.study), prepared.images) as labs:
+            why = await run_plan(Course(prepared.plan, prepared.method, reasons), labs, store, observer)
+    except asyncio.CancelledError:
+        store.finish("interrupted", INTERRUPTED)
+        raise
+    except UserError as error:
+        # The disk may be full, and then this cannot be written either; the first reason is the one to show.
+        _finish_if_possible(store, error)
+        raise
+    store.finish("finished", why)
+    return why
+
+
+def _finish_if_possible(store: CampaignStore, error: UserError) -> None:
+    try:
+        store.finish("interrupted", error.message)
+    except UserError:
+        return
+
+
+def _reason(treatment: Treatment, runtime: str, prepared: _Prepared) -> str:
+    placement = prepared.placements[treatment]
+    if placement.runtime is not None and placement.runtime.value == runtime:
+        return placement.reason
+    return f"the baseline of the tunnels that run in the runtime {runtime}"

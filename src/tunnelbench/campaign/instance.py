@@ -1,0 +1,116 @@
+"""Runs one instance: brings the tunnel up, has it proven, measures in it, and takes it down."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from tunnelbench.campaign.observer import Observer
+from tunnelbench.campaign.trial import Bench, run_trial
+from tunnelbench.errors import UserError
+from tunnelbench.lab.connection import NodeError
+from tunnelbench.lab.lab import Lab
+from tunnelbench.lab.topology import Family
+from tunnelbench.plan.rounds import PlannedInstance
+from tunnelbench.store.model import InstanceEnd
+from tunnelbench.store.write import CampaignStore
+from tunnelbench.study.model import Method
+from tunnelbench.tunnels import all_tunnels
+from tunnelbench.tunnels.base import Established, Gateway, Traffic
+from tunnelbench.witness.evidence import Evidence
+from tunnelbench.witness.witness import await_first_reply, examine
+
+_UP_SECONDS = 40.0
+_FIRST_REPLY_SECONDS = 15.0
+_LOG_LINES = 40
+
+
+@dataclass(frozen=True)
+class End:
+    """How an instance ended."""
+
+    status: InstanceEnd
+    reason: str | None = None
+    evidence: Evidence | None = None
+    log_tail: str | None = None
+
+
+async def run_instance(
+    instance: PlannedInstance,
+    lab: Lab,
+    store: CampaignStore,
+    identity: int,
+    method: Method,
+    observer: Observer,
+) -> End:
+    """Runs a planned instance in an open lab, and says how it ended; the caller stores that."""
+    cleanup = AsyncExitStack()
+    try:
+        return await _measure(instance, lab, store, identity, method, observer, cleanup)
+    except (NodeError, UserError) as error:
+        return End("failed", str(error))
+    finally:
+        await asyncio.shield(_clean(cleanup))
+
+
+async def _clean(cleanup: AsyncExitStack) -> None:
+    try:
+        await cleanup.aclose()
+    except NodeError:
+        # Whether anything is left is for the lab's own proof of cleanness to say, and a node that is gone
+        # has nothing left.
+        return
+
+
+async def _measure(
+    instance: PlannedInstance,
+    lab: Lab,
+    store: CampaignStore,
+    identity: int,
+    method: Method,
+    observer: Observer,
+    cleanup: AsyncExitStack,
+) -> End:
+    tunnel = all_tunnels()[instance.treatment.vpn]
+    suite = tunnel.suites[instance.treatment.suite]
+    left, right = lab.sites
+    ends = (
+        Gateway(lab.nodes[left.gateway], left, right),
+        Gateway(lab.nodes[right.gateway], right, left),
+    )
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    try:
+        async with asyncio.timeout(_UP_SECONDS):
+            established = await tunnel.up(*ends, suite, cleanup)
+    except TimeoutError:
+        return End("failed", f"{tunnel.title} did not come up within {_UP_SECONDS:g} s")
+    first: Traffic = min(tunnel.carries, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
+    up_seconds = clock() - began
+    reply_seconds = await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS)
+    if reply_seconds is None:
+        return End(
+            "failed",
+            f"no payload came through within {_FIRST_REPLY_SECONDS:g} s after both ends said they were up",
+            log_tail=_log_tail(established),
+        )
+    verdict = await examine(lab, established, suite, tunnel.carries)
+    if verdict.refusal is not None:
+        return End("refused", verdict.refusal, verdict.evidence, _log_tail(established))
+    store.prove(identity, verdict.evidence, (up_seconds + reply_seconds) * 1000)
+
+    bench = Bench(lab, established)
+    for position, point in enumerate(instance.points):
+        observer.trial_began(instance, position)
+        trial = await run_trial(bench, point, position, method)
+        store.add_trial(identity, trial)
+        observer.trial_ended(instance, trial)
+        if established.dead() is not None or not all(node.alive for node in lab.nodes.values()):
+            return End("failed", trial.reason or "a daemon died", log_tail=_log_tail(established))
+    return End("proven", log_tail=_log_tail(established))
+
+
+def _log_tail(established: Established) -> str | None:
+    parts = [f"{program.arguments[0]}:\n{program.log_tail(_LOG_LINES)}" for program in established.programs]
+    return "\n\n".join(parts) or None

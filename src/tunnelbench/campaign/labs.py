@@ -1,0 +1,78 @@
+"""The labs of a campaign: built when first needed, used again as long as they are clean."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+
+from tunnelbench.lab.cleanliness import Snapshot, leftovers, snapshot
+from tunnelbench.lab.connection import NodeError
+from tunnelbench.lab.image import Image
+from tunnelbench.lab.lab import Lab, LabPlan, Runtime
+from tunnelbench.lab.shaping import Shaping
+from tunnelbench.lab.topology import Topology
+
+_MOST_OPEN = 3
+
+
+@dataclass(frozen=True)
+class LabKey:
+    """What makes two instances able to share a lab."""
+
+    runtime: Runtime
+    image: str
+    mtu: int
+
+
+class Labs:
+    """Open labs by key; use it as an asynchronous context manager."""
+
+    def __init__(self, topology: Topology, shaping: Shaping, images: Mapping[str, Image]) -> None:
+        """Labs of one topology and one kind of wire."""
+        self._topology = topology
+        self._shaping = shaping
+        self._images = images
+        self._open: dict[LabKey, tuple[Lab, dict[str, Snapshot]]] = {}
+
+    async def __aenter__(self) -> Labs:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.gather(*(lab.close() for lab, _ in self._open.values()))
+
+    async def get(self, key: LabKey) -> Lab:
+        """A clean lab, built if there is none; raises UserError when it cannot be built."""
+        if key in self._open:
+            # The one used last is the last to go.
+            self._open[key] = self._open.pop(key)
+            return self._open[key][0]
+        while len(self._open) >= _MOST_OPEN:
+            await self.discard(next(iter(self._open)))
+        gateways = dict.fromkeys(self._topology.gateways, key.runtime)
+        plan = LabPlan(self._topology, self._images[key.image], gateways, key.mtu, self._shaping)
+        lab = await Lab(plan).__aenter__()
+        snapshots = await asyncio.gather(*(snapshot(node) for node in lab.nodes.values()))
+        self._open[key] = (lab, dict(zip(lab.nodes, snapshots, strict=True)))
+        return lab
+
+    async def discard(self, key: LabKey) -> None:
+        """Closes a lab, so that the next instance gets a new one."""
+        lab, _ = self._open.pop(key)
+        await lab.close()
+
+    async def settle(self, key: LabKey) -> tuple[str, ...]:
+        """Proves a lab clean after an instance, and discards it where it is not; says what was left over."""
+        lab, before = self._open[key]
+        try:
+            found = await asyncio.gather(*(leftovers(node, before[name]) for name, node in lab.nodes.items()))
+        except NodeError as error:
+            await self.discard(key)
+            return (str(error),)
+        more = tuple(item for items in found for item in items)
+        if more:
+            await self.discard(key)
+        return more

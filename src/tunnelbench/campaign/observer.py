@@ -1,0 +1,52 @@
+"""What a campaign tells whoever watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tunnelbench.plan.rounds import PlannedInstance
+from tunnelbench.store.model import InstanceEnd, TrialRecord
+
+
+class Observer(Protocol):
+    """Hears of each step of a campaign as it happens; every method returns at once."""
+
+    def campaign_began(self, instances: Sequence[PlannedInstance], done: int) -> None:
+        """All instances that are planned, and how many of them an earlier run has finished."""
+        ...
+
+    def instance_began(self, instance: PlannedInstance) -> None:
+        """A tunnel is being brought up."""
+        ...
+
+    def trial_began(self, instance: PlannedInstance, position: int) -> None:
+        """Traffic of the instance's point at `position` starts."""
+        ...
+
+    def trial_ended(self, instance: PlannedInstance, trial: TrialRecord) -> None:
+        """A trial is over and stored."""
+        ...
+
+    def instance_ended(self, instance: PlannedInstance, status: InstanceEnd, reason: str | None) -> None:
+        """The instance is down and stored."""
+        ...
+
+
+class Silent:
+    """An observer that shows nothing."""
+
+    def campaign_began(self, instances: Sequence[PlannedInstance], done: int) -> None:
+        """Shows nothing."""
+
+    def instance_began(self, instance: PlannedInstance) -> None:
+        """Shows nothing."""
+
+    def trial_began(self, instance: PlannedInstance, position: int) -> None:
+        """Shows nothing."""
+
+    def trial_ended(self, instance: PlannedInstance, trial: TrialRecord) -> None:
+        """Shows nothing."""
+
+    def instance_ended(self, instance: PlannedInstance, status: InstanceEnd, reason: str | None) -> None:
+        """Shows nothing."""

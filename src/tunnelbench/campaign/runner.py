@@ -1,0 +1,88 @@
+"""Runs a plan: instance after instance, round after round, each trial stored before the next begins."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from tunnelbench.campaign.instance import End, run_instance
+from tunnelbench.campaign.labs import LabKey, Labs
+from tunnelbench.campaign.observer import Observer
+from tunnelbench.errors import UserError
+from tunnelbench.lab.lab import Runtime
+from tunnelbench.plan.rounds import Plan, PlannedInstance, instance_key
+from tunnelbench.plan.stopping import stop_rule
+from tunnelbench.store.model import InstanceRecord, WarningRecord
+from tunnelbench.store.write import CampaignStore
+from tunnelbench.study.model import Method
+
+
+@dataclass(frozen=True)
+class Course:
+    """A campaign that is to be run: what, how, and why each instance runs where it does."""
+
+    plan: Plan
+    method: Method
+    reasons: dict[str, str]
+    """Instance key to the reason for its runtime."""
+
+
+async def run_plan(course: Course, labs: Labs, store: CampaignStore, observer: Observer) -> str:
+    """Runs what is not finished yet, and returns why it stopped.
+
+    Raises UserError when a lab cannot be built or the store cannot be written; finished trials are kept.
+    """
+    finished = {
+        (record.campaign_round, instance_key(record.treatment, Runtime(record.runtime).value))
+        for record in store.finished_instances()
+        if record.runtime is not None
+    }
+    instances = course.plan.instances
+    done = sum((instance.campaign_round, instance.key) in finished for instance in instances)
+    observer.campaign_began(instances, done)
+    rule = stop_rule(course.method)
+    round_seconds: list[float] = []
+    clock = asyncio.get_running_loop().time
+    for planned_round in course.plan.rounds:
+        reason = rule.reason_to_stop(round_seconds)
+        if reason is not None:
+            return reason
+        began = clock()
+        for instance in planned_round:
+            if (instance.campaign_round, instance.key) not in finished:
+                await _run_stored(instance, course, labs, store, observer)
+        round_seconds.append(clock() - began)
+    return rule.reason_to_stop(round_seconds) or f"all {len(course.plan.rounds)} rounds are done"
+
+
+async def _run_stored(
+    instance: PlannedInstance, course: Course, labs: Labs, store: CampaignStore, observer: Observer
+) -> None:
+    observer.instance_began(instance)
+    record = InstanceRecord(
+        instance.campaign_round,
+        instance.position,
+        instance.treatment,
+        instance.runtime,
+        course.reasons.get(instance.key),
+    )
+    identity = store.begin_instance(record)
+    key = LabKey(Runtime(instance.runtime), instance.treatment.image, instance.treatment.mtu)
+    try:
+        lab = await labs.get(key)
+    except UserError as error:
+        end = End("failed", str(error))
+    else:
+        end = await run_instance(instance, lab, store, identity, course.method, observer)
+        for item in await labs.settle(key):
+            store.add_warning(identity, _leftover(item))
+    store.end_instance(identity, end.status, end.reason, end.log_tail, end.evidence)
+    observer.instance_ended(instance, end.status, end.reason)
+
+
+def _leftover(item: str) -> WarningRecord:
+    return WarningRecord(
+        "leftover",
+        f"after the tunnel was taken down, {item} was left over",
+        "The lab was built anew for the next instance; if this happens often, report it.",
+    )

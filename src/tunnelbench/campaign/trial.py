@@ -1,0 +1,143 @@
+"""Runs one trial: drives the load, reads the counters around its measured window, records both."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tunnelbench.campaign.costs import Costs, Reading, costs_between, read
+from tunnelbench.errors import UserError
+from tunnelbench.lab.connection import NodeError
+from tunnelbench.lab.lab import Lab
+from tunnelbench.lab.topology import Family
+from tunnelbench.load import drivers
+from tunnelbench.load.base import Endpoint, Measurement, Workload
+from tunnelbench.store.model import TrialRecord, WarningRecord
+from tunnelbench.study.cells import Point
+from tunnelbench.study.model import Method
+from tunnelbench.tunnels.base import Established
+from tunnelbench.tunnels.path import SERVICE_PORT, target
+
+_MEGABIT = 1e6
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where trials take place: an open lab with a proven tunnel in it."""
+
+    lab: Lab
+    established: Established
+
+
+async def run_trial(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:
+    """Measures one point. What goes wrong in the lab makes the trial void, and never raises."""
+    started = datetime.now(UTC)
+    window = _Window(bench.lab)
+    try:
+        measurement = await _drive(bench, point, method, window)
+        costs = await window.costs(forward=point.direction == "forward")
+        problem = _problem(bench)
+    except (NodeError, UserError) as error:
+        window.cancel()
+        measurement, costs, problem = None, None, _problem(bench) or str(error)
+    except BaseException:
+        window.cancel()
+        raise
+    if problem is not None or measurement is None or costs is None:
+        return TrialRecord(
+            position=position,
+            point=point,
+            started=started,
+            seconds=method.window,
+            status="void",
+            reason=problem,
+        )
+    return TrialRecord(
+        position=position,
+        point=point,
+        started=started,
+        seconds=method.window,
+        metrics={**measurement.metrics, **_wire_metrics(measurement, costs)},
+        node_costs=costs.nodes,
+        series=measurement.series,
+        histograms=measurement.histograms,
+        warnings=[WarningRecord(doubt.kind, doubt.message, doubt.advice) for doubt in measurement.warnings],
+    )
+
+
+async def _drive(bench: Bench, point: Point, method: Method, window: _Window) -> Measurement:
+    client, server = bench.lab.sites
+    family = Family(point.ip)
+    aim = target(bench.established, server, family)
+    workload = Workload(
+        transport=point.transport,
+        ip=point.ip,
+        payload_bytes=point.payload_bytes,
+        rate=point.rate if isinstance(point.rate, int) else None,
+        direction=point.direction,
+        warm_up_s=method.warm_up,
+        measure_s=method.window,
+        cool_down_s=method.cool_down,
+        server=Endpoint(str(server.inside.address(family)), SERVICE_PORT),
+        connect=Endpoint(str(aim.address), aim.port),
+        client_address=str(client.inside.address(family)),
+    )
+    nodes = bench.lab.nodes
+    return await drivers()[point.load].measure(nodes[client.host], nodes[server.host], workload, window.plan)
+
+
+class _Window:
+    """Reads the counters when the load's measured window opens and when it closes."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._readings: asyncio.Task[tuple[Reading, Reading]] | None = None
+
+    def plan(self, opens_in: float, lasts: float) -> None:
+        """The window opens in so many seconds and lasts so long."""
+        self._readings = asyncio.create_task(self._read(opens_in, lasts))
+
+    async def costs(self, *, forward: bool) -> Costs:
+        """The costs of the window; raises NodeError when a node was gone by its end."""
+        if self._readings is None:
+            raise NodeError("the load did not say when it measured")
+        before, after = await self._readings
+        return costs_between(self._lab, before, after, forward=forward)
+
+    def cancel(self) -> None:
+        """Ends the wait for a window that will not come."""
+        if self._readings is not None:
+            self._readings.cancel()
+
+    async def _read(self, opens_in: float, lasts: float) -> tuple[Reading, Reading]:
+        await asyncio.sleep(opens_in)
+        before = await read(self._lab)
+        await asyncio.sleep(lasts)
+        return before, await read(self._lab)
+
+
+def _problem(bench: Bench) -> str | None:
+    dead = bench.established.dead()
+    if dead is not None:
+        return (
+            f"{dead.arguments[0]} died while measuring, with status {dead.status}; "
+            f"its last lines:\n{dead.log_tail(5)}"
+        )
+    gone = [name for name, node in bench.lab.nodes.items() if not node.alive]
+    if gone:
+        console = bench.lab.console(gone[0])
+        return f"{', '.join(gone)} ended while measuring" + (f"; its console:\n{console}" if console else "")
+    return None
+
+
+def _wire_metrics(measurement: Measurement, costs: Costs) -> dict[str, float]:
+    """Wire traffic by what was delivered, both per second: they need not be read at one instant."""
+    throughput = measurement.metrics.get("throughput", 0.0)
+    metrics: dict[str, float] = {}
+    if throughput > 0:
+        metrics["wire_overhead"] = costs.wire_bytes * 8 / _MEGABIT / throughput
+    packets = measurement.metrics.get("packets_per_second", 0.0)
+    if packets > 0:
+        metrics["wire_packets"] = costs.wire_packets / packets
+    return metrics

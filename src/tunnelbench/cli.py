@@ -1,0 +1,61 @@
+"""The command line: thin, every command in a file of its own."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import tunnelbench
+from tunnelbench.commands.image import image_app
+from tunnelbench.commands.list import list_app
+from tunnelbench.commands.run import report_command, resume_command, run_command
+from tunnelbench.errors import UserError
+
+_USER_ERROR_STATUS = 2
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Measure what a VPN costs.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run_command)
+app.command("resume")(resume_command)
+app.command("report")(report_command)
+app.add_typer(list_app, name="list")
+app.add_typer(image_app, name="image")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tunnelbench {tunnelbench.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(  # pyright: ignore[reportUnusedFunction]
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Measure what a VPN costs."""
+
+
+def main() -> None:
+    """Runs the command line; what the user can mend is shown without a traceback."""
+    try:
+        app()
+    except UserError as error:
+        console = Console(stderr=True)
+        console.print(Text.assemble(("Error: ", "bold red"), error.message), soft_wrap=True)
+        if error.advice:
+            console.print(Text(error.advice), soft_wrap=True)
+        sys.exit(_USER_ERROR_STATUS)
+
+
+if __name__ == "__main__":
+    main()

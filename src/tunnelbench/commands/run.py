@@ -1,0 +1,117 @@
+"""`tunnelbench run`, `resume` and `report`: from a study to its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tunnelbench.campaign.campaign import Wish, resume, start
+from tunnelbench.commands.live import LiveView
+from tunnelbench.errors import UserError
+from tunnelbench.lab.lab import Runtime
+from tunnelbench.report.as_json import report_json
+from tunnelbench.report.build import build_report
+from tunnelbench.report.collect import collect
+from tunnelbench.report.terminal import terminal_report
+from tunnelbench.store.read import CampaignData
+from tunnelbench.study.library import bundled, resolve
+from tunnelbench.study.quantity import parse_seconds
+
+_INTERRUPTED_STATUS = 130
+
+Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")]
+
+
+def _study_names() -> list[str]:
+    return list(bundled())
+
+
+def run_command(
+    study: Annotated[str, typer.Argument(help="A study's name or TOML file.", autocompletion=_study_names)],
+    out: Annotated[Path | None, typer.Option(help="The directory for results, new or empty.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds, instead of the study's.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Time for the whole campaign, such as 10m, instead of the study's.")
+    ] = None,
+    runtime: Annotated[str, typer.Option(help="Where gateways run: auto, namespace or kernel.")] = "auto",
+    as_json: Json = False,
+) -> None:
+    """Run a study: measure, prove, store, and write the report."""
+    path = resolve(study)
+    wish = Wish(rounds=rounds, budget=_seconds(budget), runtime=_runtime(runtime))
+    directory = out or Path(f"{path.stem}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
+    console = Console(stderr=True)
+    with LiveView(console) as view:
+        _finish(start(_text(path), str(path), directory, wish, view), directory, console, as_json)
+
+
+def resume_command(
+    directory: Annotated[Path, typer.Argument(help="The directory of a campaign that was stopped.")],
+    as_json: Json = False,
+) -> None:
+    """Go on with a campaign that was interrupted or killed; its finished trials are kept."""
+    console = Console(stderr=True)
+    with LiveView(console) as view:
+        _finish(resume(directory, view), directory, console, as_json)
+
+
+def report_command(
+    directory: Annotated[Path, typer.Argument(help="The directory of a campaign.")],
+    as_json: Json = False,
+) -> None:
+    """Write a campaign's report anew: report.html, figures and tables."""
+    _report(directory, Console(stderr=True), as_json)
+
+
+def _finish(
+    campaign: Coroutine[object, object, str], directory: Path, console: Console, as_json: bool
+) -> None:
+    try:
+        why = asyncio.run(campaign)
+    except KeyboardInterrupt:
+        console.print(f"Stopped; all finished trials are kept. Go on with: tunnelbench resume {directory}")
+        raise typer.Exit(_INTERRUPTED_STATUS) from None
+    console.print(f"Done: {why}.", highlight=False)
+    _report(directory, console, as_json)
+
+
+def _report(directory: Path, console: Console, as_json: bool) -> None:
+    with CampaignData(directory) as data:
+        with console.status("Writing the report"):
+            page = build_report(data, directory)
+        content = collect(data)
+    if as_json:
+        typer.echo(report_json(content))
+    else:
+        Console().print(terminal_report(content))
+    console.print(f"Report: {page}", highlight=False, soft_wrap=True)
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return parse_seconds(text)
+    except ValueError as error:
+        raise UserError(f"--budget: {error}") from None
+
+
+def _runtime(text: str) -> Runtime | None:
+    if text == "auto":
+        return None
+    if text not in tuple(Runtime):
+        raise UserError(f"--runtime: '{text}' is no runtime", advice="Say auto, namespace or kernel.")
+    return Runtime(text)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} can't be read: {error}") from error

@@ -1,0 +1,57 @@
+"""Proves that a node is as it was before a tunnel came up: what is left could carry the next traffic."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tunnelbench.lab.node import Node
+
+_KERNEL_THREADS_PARENT = "2"
+_PATIENCE_SECONDS = 2.0
+_LOOK_EVERY_SECONDS = 0.05
+_OTHERS = b"route show table all\nrule show\nxfrm state count\nxfrm policy count\n"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a node has at one moment: its processes by name, and its links, addresses, routes and so on."""
+
+    processes: Mapping[str, int]
+    network: frozenset[str]
+
+
+async def snapshot(node: Node) -> Snapshot:
+    """Takes the state of a node."""
+    processes, links, addresses, others = await asyncio.gather(
+        node.run("ps", "-e", "-o", "ppid=,comm="),
+        node.run("ip", "-o", "link", "show"),
+        node.run("ip", "-o", "address", "show"),
+        node.run("ip", "-force", "-batch", "-", check=False, input=_OTHERS),
+    )
+    names: Counter[str] = Counter()
+    for line in processes.text.splitlines():
+        parent, _, name = line.strip().partition(" ")
+        if parent not in ("0", _KERNEL_THREADS_PARENT) and name.strip() != "ps" and name.strip() != "ip":
+            names[name.strip()] += 1
+    network = [*_links(links.text), *addresses.text.splitlines(), *others.text.splitlines()]
+    return Snapshot(names, frozenset(" ".join(line.split()) for line in network))
+
+
+def _links(text: str) -> list[str]:
+    """The links without what changes by itself, such as the length of a queue."""
+    return [line.split(" mtu ")[0] + line.partition("link/")[2] for line in text.splitlines()]
+
+
+async def leftovers(node: Node, before: Snapshot) -> tuple[str, ...]:
+    """What the node has more than before, after a patience of two seconds; empty when it is clean."""
+    deadline = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+    while True:
+        now = await snapshot(node)
+        more = [f"process {name}" for name in Counter(now.processes) - Counter(before.processes)]
+        more += sorted(now.network - before.network)
+        if not more or asyncio.get_running_loop().time() > deadline:
+            return tuple(f"{node.name}: {item}" for item in more)
+        await asyncio.sleep(_LOOK_EVERY_SECONDS)

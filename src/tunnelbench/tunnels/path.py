@@ -1,0 +1,15 @@
+"""Where a load connects for its traffic to go through a tunnel."""
+
+from __future__ import annotations
+
+from tunnelbench.lab.topology import Family, Site
+from tunnelbench.tunnels.base import Established, Target
+
+SERVICE_PORT = 5201
+"""The port at which every load listens; the one that VPNs which forward single ports forward."""
+
+
+def target(established: Established, server: Site, family: Family) -> Target:
+    """The address and port that lead to the server: its own, or those that are forwarded to it."""
+    own = Target(server.inside.address(family), SERVICE_PORT)
+    return established.forwards.get((family, SERVICE_PORT), own)

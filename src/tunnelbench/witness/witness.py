@@ -1,0 +1,111 @@
+"""Proves a tunnel before anything is measured in it: sends marked probes, watches the wire, judges."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+
+from tunnelbench.lab.lab import Lab
+from tunnelbench.lab.topology import Family
+from tunnelbench.lab.traffic import Echoed, EchoProbe, EchoServe, Probed
+from tunnelbench.tunnels.base import Established, Suite, Traffic, Transport
+from tunnelbench.tunnels.path import SERVICE_PORT, target
+from tunnelbench.witness.evidence import Verdict
+from tunnelbench.witness.verdict import Expectation, both_directions, judge
+
+_PROBES = 12
+_PAYLOAD_BYTES = 400
+_KEPT_PACKETS = 40
+_MILLISECOND = 1_000_000
+_SECOND = 1_000_000_000
+
+
+async def await_first_reply(
+    lab: Lab, established: Established, traffic: Traffic, seconds: float
+) -> float | None:
+    """Sends small probes until one comes back; how many seconds that took, or None within `seconds`."""
+    transport, family = traffic
+    outcome = await _echo(
+        lab, established, transport, family, count=int(seconds * 200), interval=5 * _MILLISECOND,
+        payload_bytes=64, marker=None, until_first_reply=True, seconds=seconds,
+    )  # fmt: skip
+    return None if outcome.first_reply_after is None else outcome.first_reply_after / _SECOND
+
+
+async def examine(
+    lab: Lab, established: Established, suite: Suite, carried: Iterable[Traffic], seconds: float = 10.0
+) -> Verdict:
+    """Sends marked probes of every kind of traffic that the tunnel carries, and judges what the wire saw."""
+    marker = secrets.token_bytes(16)
+    captures = [
+        await lab.nodes[end.node].start_capture(end.interface, [marker], _KEPT_PACKETS)
+        for end in lab.topology.wire.ends
+    ]
+    outcomes: list[Probed] = []
+    try:
+        for transport, family in sorted(carried):
+            outcomes.append(
+                await _echo(
+                    lab, established, transport, family, count=_PROBES, interval=0,
+                    payload_bytes=_PAYLOAD_BYTES, marker=marker, until_first_reply=False, seconds=seconds,
+                )
+            )  # fmt: skip
+    finally:
+        reports = [await capture.stop() for capture in captures]
+    read_back = await established.read_back()
+    replies = sum(outcome.replies for outcome in outcomes)
+    return judge(
+        both_directions(*reports),
+        Expectation(
+            wire=established.wire,
+            encrypted=suite.encrypts,
+            suite=suite.name,
+            suite_read_back=read_back.suite,
+            read_back_text=read_back.text,
+            payload_bytes=replies * _PAYLOAD_BYTES,
+            probes=sum(outcome.sent for outcome in outcomes),
+            replies=replies,
+        ),
+    )
+
+
+async def _echo(
+    lab: Lab,
+    established: Established,
+    transport: Transport,
+    family: Family,
+    *,
+    count: int,
+    interval: int,
+    payload_bytes: int,
+    marker: bytes | None,
+    until_first_reply: bool,
+    seconds: float,
+) -> Probed:
+    client, server = lab.sites
+    deadline = round(seconds * _SECOND)
+    bind = "0.0.0.0" if family is Family.IPV4 else "[::]"
+    serving = await lab.nodes[server.host].start_traffic(
+        EchoServe(bind=f"{bind}:{SERVICE_PORT}", protocol=transport, deadline=deadline + _SECOND), Echoed
+    )
+    try:
+        aim = target(established, server, family)
+        host = f"[{aim.address}]" if aim.address.version == 6 else str(aim.address)
+        probing = await lab.nodes[client.host].start_traffic(
+            EchoProbe(
+                destination=f"{host}:{aim.port}",
+                protocol=transport,
+                count=count,
+                interval=interval,
+                payload_bytes=payload_bytes,
+                marker=marker,
+                timeout=500 * _MILLISECOND if until_first_reply else 2 * _SECOND,
+                until_first_reply=until_first_reply,
+                deadline=deadline,
+            ),
+            Probed,
+        )
+        return await probing.outcome(seconds + 3)
+    finally:
+        await serving.stop()
+        await serving.outcome(seconds + 3)
