@@ -11,8 +11,6 @@
 
 ENVIRONMENT := .venv
 BIN := $(ENVIRONMENT)/bin
-# Keeps what pyright fetches inside the clone.
-export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/$(ENVIRONMENT)/pyright
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 SOURCES := pyproject.toml hatch_build.py README.md LICENSE $(wildcard Cargo.* .cargo/*) \
@@ -55,6 +53,7 @@ lint-host: | host
 
 # The product as a user installs it, node agent inside.
 $(ENVIRONMENT)/product: $(SOURCES) $(ENVIRONMENT)/python | host
+	@echo "Building and installing tunnelbench; the first time takes some minutes."
 	$(BIN)/python -m pip install --quiet .
 	@touch $@
 
