@@ -18,6 +18,7 @@ pub mod job;
 pub mod outcome;
 mod pacing;
 mod probe_channel;
+mod real_time;
 mod running;
 mod schedule;
 mod sequence;

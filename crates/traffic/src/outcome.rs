@@ -100,7 +100,7 @@ pub struct UdpReceived {
     pub total: Tally,
     /// Datagrams of another session or source, or without a valid header.
     pub foreign: u64,
-    /// Datagrams that the system dropped because the receive buffer was full: the receiver's fault and not the network's.
+    /// Dropped in the measured window because the receive buffer was full: the receiver's fault and not the network's.
     pub buffer_drops: u64,
     /// By how much the node's CLOCK_REALTIME was stepped during the job, ns.
     pub clock_step: i64,

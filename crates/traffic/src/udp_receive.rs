@@ -15,7 +15,9 @@ use crate::histogram::Recorder;
 use crate::jitter::Jitter;
 use crate::job::{Timestamps, UdpReceive};
 use crate::outcome::{Outcome, Tally, UdpReceived};
+use crate::real_time::RealTime;
 use crate::running::Running;
+use crate::schedule::Schedule;
 use crate::sequence::{Arrival, SequenceTracker};
 use crate::series::ArrivalCounter;
 use crate::socket::{Buffer, buffer_drops, enable_kernel_timestamps, set_buffer};
@@ -99,7 +101,9 @@ impl<'a> Receiver<'a> {
         let schedule = self.job.schedule;
         let linger = self.job.linger as i64;
         let mut batch = ReceiveBatch::new(BATCH);
+        let mut drops = DropCounter::default();
         let mut active = schedule.end();
+        let _real_time = RealTime::enter();
         loop {
             let now = self.timeline.elapsed();
             if stop.load(Ordering::Relaxed) {
@@ -111,6 +115,7 @@ impl<'a> Receiver<'a> {
             if now >= schedule.end() + linger || now >= active + linger / 4 {
                 break;
             }
+            drops.look(self.socket, now, schedule)?;
             let count = self.receive(&mut batch)?;
             if count == 0 {
                 wait_for(self.socket)?;
@@ -123,7 +128,8 @@ impl<'a> Receiver<'a> {
                 self.timeline.sleep_until(read + GATHER, stop);
             }
         }
-        self.finish(socket_buffer)
+        drops.look(self.socket, self.timeline.elapsed(), schedule)?;
+        Ok(self.finish(socket_buffer, drops.measured()))
     }
 
     fn receive(&self, batch: &mut ReceiveBatch) -> Result<usize, TrafficError> {
@@ -175,10 +181,8 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    fn finish(self, socket_buffer: u64) -> Result<Outcome, TrafficError> {
-        let buffer_drops = buffer_drops(self.socket)
-            .map_err(TrafficError::io("read how much the receive buffer lost"))?;
-        Ok(Outcome::UdpReceive(UdpReceived {
+    fn finish(self, socket_buffer: u64, buffer_drops: u64) -> Outcome {
+        Outcome::UdpReceive(UdpReceived {
             timestamps: self.timestamps,
             socket_buffer,
             measured: self.measured,
@@ -195,7 +199,34 @@ impl<'a> Receiver<'a> {
             foreign: self.foreign,
             buffer_drops,
             clock_step: self.timeline.clock_step(),
-        }))
+        })
+    }
+}
+
+/// Tells the drops in the measured window from those before and after, as exactly as the receiver looks.
+#[derive(Default)]
+struct DropCounter {
+    before: Option<u64>,
+    up_to_end: Option<u64>,
+}
+
+impl DropCounter {
+    fn look(&mut self, socket: &Socket, now: i64, schedule: Schedule) -> Result<(), TrafficError> {
+        let place = match now {
+            _ if self.before.is_none() && now >= schedule.measured_from() => &mut self.before,
+            _ if self.up_to_end.is_none() && now >= schedule.measured_to() => &mut self.up_to_end,
+            _ => return Ok(()),
+        };
+        let drops = buffer_drops(socket);
+        *place = Some(drops.map_err(TrafficError::io("read how much the receive buffer lost"))?);
+        Ok(())
+    }
+
+    fn measured(&self) -> u64 {
+        match (self.before, self.up_to_end) {
+            (Some(before), Some(up_to_end)) => up_to_end - before,
+            _ => 0,
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::histogram::Recorder;
 use crate::job::{Rate, UdpSend};
 use crate::outcome::{Outcome, Tally, UdpSent};
 use crate::pacing::{Pacer, Step};
+use crate::real_time::RealTime;
 use crate::running::Running;
 use crate::schedule::START_TOLERANCE;
 use crate::socket::{Buffer, set_buffer};
@@ -132,12 +133,18 @@ impl<'a> Sender<'a> {
             self.job.batch,
             schedule.end() as u64,
         );
+        let mut real_time = match self.job.rate {
+            Rate::Max => None,
+            Rate::BitsPerSecond { .. } | Rate::PacketsPerSecond { .. } => RealTime::enter(),
+        };
         let mut going = self.timeline.wait_until(0, 50_000, stop);
         while going {
             let now = self.timeline.elapsed().max(0) as u64;
             let skipped = &mut self.sent.skipped;
             let step = pacer.step(now, |due| {
                 *skipped += u64::from(schedule.measures(due as i64));
+                // Who cannot keep the rate needs a whole processor, and must leave the tunnel its share.
+                real_time = None;
             });
             match step {
                 Step::Done => break,
