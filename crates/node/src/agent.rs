@@ -16,12 +16,14 @@ use crate::network;
 use crate::outbox::Outbox;
 use crate::process::{Processes, write_file};
 use crate::protocol::{Answer, Call, Event, Request};
+use crate::window::Reporting;
 
-/// Serves until the stream ends or the orchestrator asks for the end.
+/// Serves until the stream ends or the orchestrator asks for the end. With a `window`, no more bytes may be on
+/// their way here.
 ///
 /// # Errors
 /// The stream could not be used.
-pub fn serve(stream: File) -> io::Result<()> {
+pub fn serve(stream: File, window: Option<u32>) -> io::Result<()> {
     let outbox = Outbox::new(stream.try_clone()?);
     let mut agent = Agent {
         processes: Processes::new(outbox.clone()),
@@ -30,8 +32,12 @@ pub fn serve(stream: File) -> io::Result<()> {
         last_number: 0,
         outbox,
     };
-    agent.outbox.report(Event::Ready {});
-    let mut reader = io::BufReader::with_capacity(64 << 10, stream);
+    agent.outbox.report(Event::Ready { window });
+    let source: Box<dyn Read> = match window {
+        Some(_) => Box::new(Reporting::new(stream, agent.outbox.clone())),
+        None => Box::new(stream),
+    };
+    let mut reader = io::BufReader::with_capacity(64 << 10, source);
     loop {
         match frame::read(&mut reader)? {
             Incoming::End => return Ok(()),
@@ -110,6 +116,10 @@ impl Agent {
             Request::Spawn(spawn) => Answer::Spawned {
                 process: self.processes.spawn(&spawn)?,
             },
+            Request::TakeOutput { process, bytes } => {
+                self.processes.take_output(process, bytes);
+                Answer::Done {}
+            }
             Request::Signal { process, signal } => done(self.processes.signal(process, signal)),
             Request::Resize {
                 process,

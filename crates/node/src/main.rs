@@ -11,6 +11,7 @@ mod outbox;
 mod packet;
 mod process;
 mod protocol;
+mod window;
 mod wiring;
 
 use std::fs::File;
@@ -88,7 +89,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), String> {
     match command {
-        Command::Serve { stream } => serve(descriptor(stream)?),
+        Command::Serve { stream } => serve(descriptor(stream)?, None),
         Command::Enclose {
             stream,
             root,
@@ -106,14 +107,14 @@ fn run(command: Command) -> Result<(), String> {
                     None => UserNamespace::Inherited,
                 },
             })?;
-            serve(stream)
+            serve(stream, None)
         }
         Command::Guest {
             host_name,
             ignored: _,
         } => {
             let stream = guest::set_up(&host_name);
-            if let Err(message) = stream.and_then(serve) {
+            if let Err(message) = stream.and_then(|line| serve(line, Some(window::LINE_WINDOW))) {
                 eprintln!("tbnode: {message}");
             }
             guest::power_off()
@@ -126,9 +127,10 @@ fn run(command: Command) -> Result<(), String> {
     }
 }
 
-fn serve(stream: File) -> Result<(), String> {
+fn serve(stream: File, window: Option<u32>) -> Result<(), String> {
     keep_descriptors_from_programs();
-    agent::serve(stream).map_err(|error| format!("the stream to the orchestrator broke: {error}"))
+    agent::serve(stream, window)
+        .map_err(|error| format!("the stream to the orchestrator broke: {error}"))
 }
 
 fn descriptor(number: i32) -> Result<File, String> {

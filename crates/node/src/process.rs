@@ -22,6 +22,7 @@ use serde_bytes::ByteBuf;
 
 use crate::outbox::Outbox;
 use crate::protocol::{Event, NewFile, Spawn, TerminalSize};
+use crate::window::Credit;
 
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -41,6 +42,8 @@ struct Shared {
 struct Table {
     last: u32,
     running: HashMap<u32, Running>,
+    /// Of programs whose output is still open, whether they run or not.
+    credits: HashMap<u32, Arc<Credit>>,
 }
 
 struct Running {
@@ -134,8 +137,12 @@ impl Processes {
             },
         );
         self.shared.child_started.notify_one();
+        let credit = request.output_window.map(Credit::new).map(Arc::new);
+        if let Some(credit) = &credit {
+            table.credits.insert(number, Arc::clone(credit));
+        }
         drop(table);
-        self.stream_output(number, outputs, request.output_limit);
+        self.stream_output(number, outputs, request.output_limit, credit);
         Ok(number)
     }
 
@@ -159,6 +166,13 @@ impl Processes {
         input
             .write_all(data)
             .map_err(|error| format!("program {process} does not read: {error}"))
+    }
+
+    /// Lets as many more bytes of a program's output be reported; does nothing where all have been.
+    pub fn take_output(&self, process: u32, bytes: u64) {
+        if let Some(credit) = self.table().credits.get(&process) {
+            credit.give(bytes);
+        }
     }
 
     /// Signals the program's process group.
@@ -190,20 +204,35 @@ impl Processes {
             .map_err(|error| error.to_string())
     }
 
-    fn stream_output(&self, process: u32, outputs: Vec<(bool, File)>, limit: Option<u64>) {
-        let outbox = self.outbox.clone();
+    fn stream_output(
+        &self,
+        process: u32,
+        outputs: Vec<(bool, File)>,
+        limit: Option<u64>,
+        credit: Option<Arc<Credit>>,
+    ) {
+        let processes = self.clone();
         thread::spawn(move || {
             let readers: Vec<_> = outputs
                 .into_iter()
                 .map(|(error_stream, source)| {
-                    let outbox = outbox.clone();
-                    thread::spawn(move || forward(&outbox, process, error_stream, source, limit))
+                    let outbox = processes.outbox.clone();
+                    let credit = credit.clone();
+                    let report = move |data: &[u8]| {
+                        outbox.report(Event::Output {
+                            process,
+                            error_stream,
+                            data: ByteBuf::from(data),
+                        });
+                    };
+                    thread::spawn(move || forward(report, source, limit, credit.as_deref()))
                 })
                 .collect();
             for reader in readers {
                 let _ = reader.join();
             }
-            outbox.report(Event::OutputClosed { process });
+            processes.table().credits.remove(&process);
+            processes.outbox.report(Event::OutputClosed { process });
         });
     }
 
@@ -370,13 +399,7 @@ fn feed(input: &mut Option<File>, data: ByteBuf, keep: bool) {
     });
 }
 
-fn forward(
-    outbox: &Outbox,
-    process: u32,
-    error_stream: bool,
-    mut source: File,
-    limit: Option<u64>,
-) {
+fn forward(report: impl Fn(&[u8]), mut source: File, limit: Option<u64>, credit: Option<&Credit>) {
     let mut buffer = vec![0; 32 << 10];
     let mut left = limit.unwrap_or(u64::MAX);
     loop {
@@ -389,12 +412,11 @@ fn forward(
         };
         let shown = left.min(length as u64) as usize;
         left -= shown as u64;
-        if shown > 0 {
-            outbox.report(Event::Output {
-                process,
-                error_stream,
-                data: ByteBuf::from(&buffer[..shown]),
-            });
+        let mut rest = &buffer[..shown];
+        while !rest.is_empty() {
+            let piece = credit.map_or(rest.len(), |credit| credit.take(rest.len() as u64) as usize);
+            report(&rest[..piece]);
+            rest = &rest[piece..];
         }
     }
 }

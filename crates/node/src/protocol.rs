@@ -35,6 +35,8 @@ pub enum Request {
         data: ByteBuf,
         close: bool,
     },
+    /// So many bytes of a program's output have been used, so as many more may be reported.
+    TakeOutput { process: u32, bytes: u64 },
     /// Signal a program's whole process group.
     Signal { process: u32, signal: i32 },
     /// Tell a program's terminal its new size.
@@ -81,6 +83,8 @@ pub struct Spawn {
     pub keep_input: bool,
     /// Bytes of output reported per program; the rest is read and dropped. None reports all.
     pub output_limit: Option<u64>,
+    /// Bytes of output reported before the orchestrator has taken some; then the program waits.
+    pub output_window: Option<u64>,
     /// Run on a pseudo-terminal of this size instead of pipes.
     pub terminal: Option<TerminalSize>,
     /// File descriptors of the agent that the program inherits under the same numbers.
@@ -191,7 +195,10 @@ pub enum Answer {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// The agent serves from now on. Bytes sent to it earlier may be lost in a line that is not yet set up.
-    Ready {},
+    /// At most `window` bytes may be on their way to it that it has not reported as received, if there is one.
+    Ready { window: Option<u32> },
+    /// So many more bytes were read off the stream; only an agent with a window says so.
+    Received { bytes: u32 },
     /// A piece of a program's output.
     Output {
         process: u32,

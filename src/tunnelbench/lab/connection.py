@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tunnelbench.lab.messages import Answer, Call, Error, Event, Incoming, Request
+from tunnelbench.lab.messages import Answer, Call, Error, Event, Incoming, Ready, Received, Request
 
 AnswerType = TypeVar("AnswerType")
 
@@ -36,15 +36,24 @@ class Connection:
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(Incoming)
         self._writer: asyncio.StreamWriter | None = None
-        self._reading: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._outgoing: asyncio.Queue[bytes] = asyncio.Queue()
+        self._window: int | None = None
+        self._on_their_way = 0
+        self._received = asyncio.Event()
         self._end_reason: str | None = None
 
     async def open(self, stream: socket.socket) -> None:
         """Starts to use `stream`, a connected socket."""
         reader, self._writer = await asyncio.open_connection(sock=stream)
-        self._reading = asyncio.create_task(self._read(reader))
+        self._tasks = [
+            asyncio.create_task(self._read(reader)),
+            asyncio.create_task(self._write(self._writer)),
+        ]
 
-    async def call(self, request: Request, answer_type: type[AnswerType], timeout: float) -> AnswerType:
+    async def call(
+        self, request: Request, answer_type: type[AnswerType], timeout: float | None
+    ) -> AnswerType:
         """Sends a request and waits at most `timeout` seconds for its answer.
 
         Raises NodeError when the node refuses, is gone, or does not answer in time.
@@ -55,15 +64,13 @@ class Connection:
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = waiting
         encoded = self._encoder.encode(Call(id=number, request=request))
-        self._writer.write(len(encoded).to_bytes(4, "big") + encoded)
+        self._outgoing.put_nowait(len(encoded).to_bytes(4, "big") + encoded)
         try:
             async with asyncio.timeout(timeout):
-                answer = await self._nudged_answer(self._writer, waiting)
+                answer = await waiting
         except TimeoutError:
             kind = type(request).__name__
-            raise NodeError(f"{self._name} did not answer {kind} within {timeout:g} s") from None
-        except ConnectionError as error:
-            raise NodeError(f"{self._name} is gone: {error}") from None
+            raise NodeError(f"{self._name} did not answer {kind} within {timeout or 0:g} s") from None
         finally:
             self._waiting.pop(number, None)
         if isinstance(answer, Error):
@@ -72,26 +79,13 @@ class Connection:
             raise NodeError(f"{self._name} answered {type(answer).__name__} to {type(request).__name__}")
         return answer
 
-    async def _nudged_answer(self, writer: asyncio.StreamWriter, waiting: asyncio.Future[Answer]) -> Answer:
-        """Waits for an answer, and sends an empty frame whenever there is none for a while.
-
-        User Mode Linux now and then misses that its serial line has input until more input comes.
-        """
-        await writer.drain()
-        while not waiting.done():
-            await asyncio.wait([waiting], timeout=_NUDGE_SECONDS)
-            if not waiting.done():
-                writer.write(_EMPTY_FRAME)
-                await writer.drain()
-        return waiting.result()
-
     async def close(self) -> None:
         """Closes the stream, which ends the node."""
         if self._writer is not None:
             self._writer.close()
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.gather(self._reading, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self._end("it was closed")
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
@@ -109,7 +103,53 @@ class Connection:
             reason = f"a message from it could not be read: {error}"
         self._end(reason)
 
+    async def _write(self, writer: asyncio.StreamWriter) -> None:
+        """Sends what is queued, each message whole and within the agent's window.
+
+        User Mode Linux now and then misses that its serial line has input until more input comes. So whenever
+        the other end is silent for a while, it is nudged: by an empty frame, or within one by its next byte.
+        """
+        try:
+            while True:
+                rest = await self._next_frame()
+                while rest:
+                    size = await self._room(len(rest))
+                    writer.write(rest[:size])
+                    self._on_their_way += size
+                    rest = rest[size:]
+                    await writer.drain()
+        except ConnectionError as error:
+            self._end(str(error))
+
+    async def _next_frame(self) -> bytes:
+        while True:
+            try:
+                async with asyncio.timeout(_NUDGE_SECONDS if self._window and self._waiting else None):
+                    return await self._outgoing.get()
+            except TimeoutError:
+                if self._waiting:
+                    return _EMPTY_FRAME
+
+    async def _room(self, wanted: int) -> int:
+        """How many of `wanted` bytes may be sent now, at least one."""
+        if self._window is None:
+            return wanted
+        while self._on_their_way >= self._window:
+            self._received.clear()
+            try:
+                async with asyncio.timeout(_NUDGE_SECONDS):
+                    await self._received.wait()
+            except TimeoutError:
+                return 1
+        return min(wanted, self._window - self._on_their_way)
+
     def _take(self, incoming: Incoming) -> None:
+        if isinstance(incoming.event, Received):
+            self._on_their_way -= incoming.event.bytes
+            self._received.set()
+            return
+        if isinstance(incoming.event, Ready):
+            self._window = incoming.event.window
         if incoming.event is not None:
             self._on_event(incoming.event)
             return

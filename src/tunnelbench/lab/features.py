@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from tunnelbench.lab.node import Node
 
-_AT_ONCE = 4
+_AT_ONCE = 8
+# A check may have a kernel load a chain of modules, on a busy machine.
+_CHECK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, order=True)
@@ -58,7 +60,7 @@ async def missing_features(node: Node, features: Iterable[Feature]) -> tuple[Fea
 
     async def lacks(feature: Feature) -> bool:
         async with room:
-            return (await node.run(*feature.check, check=False)).status != 0
+            return (await node.run(*feature.check, timeout=_CHECK_SECONDS, check=False)).status != 0
 
     wanted = sorted(features)
     lacking = await asyncio.gather(*(lacks(feature) for feature in wanted))

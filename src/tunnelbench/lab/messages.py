@@ -41,6 +41,7 @@ class Spawn(msgspec.Struct, frozen=True, tag_field="type", tag="spawn"):
     input: bytes = b""
     keep_input: bool = False
     output_limit: int | None = 1 << 20
+    output_window: int | None = None
     terminal: TerminalSize | None = None
     descriptors: list[int] = []
     processors: list[int] = []
@@ -52,6 +53,13 @@ class Input(msgspec.Struct, frozen=True, tag_field="type", tag="input"):
     process: int
     data: bytes
     close: bool
+
+
+class TakeOutput(msgspec.Struct, frozen=True, tag_field="type", tag="take_output"):
+    """Lets as many more bytes of a program's output be reported."""
+
+    process: int
+    bytes: int
 
 
 class SignalProgram(msgspec.Struct, frozen=True, tag_field="type", tag="signal"):
@@ -180,6 +188,7 @@ Request = (
     | ReadClock
     | Spawn
     | Input
+    | TakeOutput
     | SignalProgram
     | Resize
     | ReadFile
@@ -338,7 +347,15 @@ Answer = (
 
 
 class Ready(msgspec.Struct, frozen=True, tag_field="type", tag="ready"):
-    """The agent serves from now on."""
+    """The agent serves from now on; with a window, so many bytes may be sent that it has not yet read."""
+
+    window: int | None = None
+
+
+class Received(msgspec.Struct, frozen=True, tag_field="type", tag="received"):
+    """An agent with a window has read so many more bytes."""
+
+    bytes: int
 
 
 class Output(msgspec.Struct, frozen=True, tag_field="type", tag="output"):
@@ -385,4 +402,4 @@ class Incoming(msgspec.Struct, frozen=True):
 
     id: int | None = None
     answer: Answer | None = None
-    event: Event | None = None
+    event: Event | Received | None = None

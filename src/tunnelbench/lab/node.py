@@ -7,7 +7,7 @@ import contextlib
 import re
 import socket
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -56,9 +56,13 @@ class ProgramError(NodeError):
 class Program:
     """A program that runs on a node."""
 
-    def __init__(self, node: Node, number: int, arguments: Sequence[str]) -> None:
+    def __init__(self, node: Node, number: int, arguments: Sequence[str], window: int | None = None) -> None:
         """Made by `Node.spawn`."""
         self._node = node
+        self._window = window
+        self._pieces: asyncio.Queue[messages.Output | messages.OutputClosed | messages.Exited] = (
+            asyncio.Queue()
+        )
         self._number = number
         self.arguments = tuple(arguments)
         self.stdout = bytearray()
@@ -68,7 +72,6 @@ class Program:
         self._changed = asyncio.Event()
         self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._output_closed = asyncio.Event()
-        self.on_output: asyncio.Queue[bytes | None] | None = None
 
     @property
     def running(self) -> bool:
@@ -134,13 +137,38 @@ class Program:
                 f"its last lines:\n{self.log_tail()}"
             ) from None
 
+    async def pieces(self) -> AsyncGenerator[messages.Output]:
+        """Its output as it comes, for a program that was spawned with an `output_window`.
+
+        Ends with the output, or when the program has ended and nothing more comes from what it left behind.
+        Raises NodeError when the node goes.
+        """
+        assert self._window is not None
+        untold = 0
+        while True:
+            try:
+                async with asyncio.timeout(None if self.running else _OUTPUT_GRACE):
+                    event = await self._pieces.get()
+            except TimeoutError:
+                return
+            if isinstance(event, messages.OutputClosed):
+                return
+            if isinstance(event, messages.Exited):
+                continue
+            yield event
+            untold += len(event.data)
+            # Told in good time, so that the program never waits while nobody is busy with its output.
+            if untold >= self._window // 2:
+                await self._node.call(messages.TakeOutput(self._number, untold), messages.Done)
+                untold = 0
+
     async def signal(self, number: int) -> None:
         """Signals its process group."""
         await self._node.call(messages.SignalProgram(self._number, number), messages.Done)
 
-    async def input(self, data: bytes, *, close: bool = False) -> None:
-        """Feeds its standard input."""
-        await self._node.call(messages.Input(self._number, data, close), messages.Done, timeout=60)
+    async def input(self, data: bytes, *, close: bool = False, timeout: float | None = 60.0) -> None:
+        """Feeds its standard input, and returns when the program's side has taken it."""
+        await self._node.call(messages.Input(self._number, data, close), messages.Done, timeout)
 
     async def resize(self, rows: int, columns: int) -> None:
         """Tells its terminal its new size."""
@@ -167,20 +195,20 @@ class Program:
     def take(self, event: messages.Output | messages.OutputClosed | messages.Exited) -> None:
         """Takes in what the agent reports of this program."""
         match event:
+            case messages.Output() if self._window is not None:
+                pass
             case messages.Output():
                 (self.stderr if event.error_stream else self.stdout).extend(event.data)
-                if self.on_output is not None:
-                    self.on_output.put_nowait(event.data)
                 *complete, rest = (self._partial[event.error_stream] + event.data).split(b"\n")
                 self._partial[event.error_stream] = rest
                 self.lines.extend(line.decode(errors="replace").rstrip("\r") for line in complete)
             case messages.OutputClosed():
                 self._output_closed.set()
-                if self.on_output is not None:
-                    self.on_output.put_nowait(None)
             case messages.Exited():
                 self.end(event.code if event.code is not None else -(event.signal or 0))
         self._changed.set()
+        if self._window is not None:
+            self._pieces.put_nowait(event)
 
     def end(self, status: int) -> None:
         """Marks it as ended."""
@@ -271,7 +299,7 @@ class Node:
         return not self._gone.is_set()
 
     async def call(
-        self, request: messages.Request, answer_type: type[Outcome], timeout: float = 10.0
+        self, request: messages.Request, answer_type: type[Outcome], timeout: float | None = 10.0
     ) -> Outcome:
         """One request and its answer; raises NodeError."""
         return await self._connection.call(request, answer_type, timeout)
@@ -292,24 +320,30 @@ class Node:
         input: bytes = b"",
         keep_input: bool = False,
         output_limit: int | None = 1 << 20,
+        output_window: int | None = None,
         terminal: messages.TerminalSize | None = None,
         descriptors: Sequence[int] = (),
         processors: Sequence[int] = (),
     ) -> Program:
-        """Starts a program; raises NodeError when it cannot be started."""
+        """Starts a program; raises NodeError when it cannot be started.
+
+        With `output_window`, at most so many bytes of its output are held here and it waits for the user of
+        `Program.pieces`, its only way out; without, what it prints is kept up to `output_limit` bytes.
+        """
         request = messages.Spawn(
             arguments=list(arguments),
             environment=dict(environment or {}),
             files=list(files),
             input=input,
             keep_input=keep_input,
-            output_limit=output_limit,
+            output_limit=output_limit if output_window is None else None,
+            output_window=output_window,
             terminal=terminal,
             descriptors=list(descriptors),
             processors=list(processors),
         )
         number = (await self.call(request, messages.Spawned)).process
-        program = Program(self, number, arguments)
+        program = Program(self, number, arguments, output_window)
         self._programs[number] = program
         # The program may have printed or ended before its number came back.
         for event in self._early.pop(number, []):
