@@ -1,0 +1,189 @@
+"""Campaigns in real labs: measured, interrupted, killed, and with daemons that die."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tunnelbench.campaign.campaign import Wish, resume, start
+from tunnelbench.campaign.observer import Silent
+from tunnelbench.errors import UserError
+from tunnelbench.lab.image import find
+from tunnelbench.lab.lab import Runtime
+from tunnelbench.plan.rounds import PlannedInstance
+from tunnelbench.store.read import CampaignData
+
+pytestmark = pytest.mark.lab
+
+STUDY = """
+[study]
+id = "test"
+title = "Test"
+question = "Does it run?"
+
+[factors]
+tunnel = ["open", "openvpn/aes-128-gcm"]
+transport = ["tcp", "udp"]
+rate = ["5 Mbit/s"]
+
+[method]
+rounds = 2
+trial = "1.2 s"
+warm_up = "0.2 s"
+cool_down = "0.1 s"
+"""
+
+
+def descendants(process: int) -> Iterator[int]:
+    for task in Path(f"/proc/{process}/task").glob("*"):
+        for child in (task / "children").read_text().split():
+            yield int(child)
+            yield from descendants(int(child))
+
+
+def name_of(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
+async def test_a_campaign_measures_what_it_planned(tmp_path: Path) -> None:
+    why = await start(STUDY, "test.toml", tmp_path / "out", Wish(rounds=1), Silent())
+    assert why == "all 1 rounds are done"
+    with CampaignData(tmp_path / "out") as data:
+        assert data.campaign().state == "finished"
+        instances = data.instances()
+        trials = data.trials()
+        costs = data.node_costs()
+    assert instances["status"].to_list() == ["proven"] * 2
+    assert (instances["setup_ms"] > 0).all()
+    throughput = trials.filter(pl.col("metric") == "throughput")
+    assert throughput.height == 4
+    udp = throughput.filter(pl.col("transport") == "udp")["value"].to_list()
+    assert udp == pytest.approx([5.0, 5.0], rel=0.05)
+    overhead = trials.filter((pl.col("metric") == "wire_overhead") & (pl.col("transport") == "udp"))
+    plain = overhead.filter(pl.col("vpn") == "open")["value"].item()
+    assert plain == pytest.approx((1400 + 8 + 20 + 14) / 1400, rel=0.01)
+    assert overhead.filter(pl.col("vpn") == "openvpn")["value"].item() > plain
+    assert {"host1", "gw1", "gw2", "host2", "machine"} <= set(costs["node"].to_list())
+
+
+async def test_a_daemon_that_dies_while_measuring_gives_no_number(tmp_path: Path) -> None:
+    class Killer(Silent):
+        def trial_began(self, instance: PlannedInstance, position: int) -> None:
+            if instance.treatment.vpn == "openvpn":
+                asyncio.get_running_loop().call_later(0.6, self.kill)
+
+        def kill(self) -> None:
+            victim = next(pid for pid in descendants(os.getpid()) if name_of(pid) == "openvpn")
+            os.kill(victim, signal.SIGKILL)
+
+    await start(STUDY, "test.toml", tmp_path / "out", Wish(rounds=1), Killer())
+    with CampaignData(tmp_path / "out") as data:
+        instance = data.instances().filter(pl.col("vpn") == "openvpn")
+        void = data.void_trials()
+        numbers = data.trials().filter((pl.col("vpn") == "openvpn") & pl.col("value").is_not_null())
+    assert instance["status"].to_list() == ["failed"]
+    assert "openvpn died while measuring" in instance["reason"].item()
+    assert void.height == 1
+    assert "openvpn died while measuring" in void["reason"].item()
+    assert numbers.is_empty()
+
+
+async def test_an_interrupted_campaign_keeps_its_trials_and_goes_on(tmp_path: Path) -> None:
+    class Interrupter(Silent):
+        def __init__(self) -> None:
+            self.begun = 0
+
+        def instance_began(self, instance: PlannedInstance) -> None:
+            self.begun += 1
+            if self.begun == 2:
+                task = asyncio.current_task()
+                assert task is not None
+                task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await start(STUDY, "test.toml", tmp_path / "out", Wish(rounds=1), Interrupter())
+    with CampaignData(tmp_path / "out") as data:
+        assert data.campaign().state == "interrupted"
+        kept = data.instances().filter(pl.col("status") == "proven").height
+    assert kept == 1
+    await resume(tmp_path / "out", Silent())
+    with CampaignData(tmp_path / "out") as data:
+        assert data.campaign().state == "finished"
+        assert data.instances().filter(pl.col("status") == "proven").height == 2
+
+
+def test_a_killed_campaign_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
+    study = tmp_path / "test.toml"
+    study.write_text(STUDY)
+    command = [sys.executable, "-m", "tunnelbench.cli", "run", str(study), "--out", str(tmp_path / "out")]
+    orchestrator = subprocess.Popen(
+        [*command, "--rounds", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    database = tmp_path / "out" / "campaign.sqlite"
+    try:
+        wait_for_trials(database, orchestrator)
+        family = list(descendants(orchestrator.pid))
+        assert family
+    finally:
+        orchestrator.kill()
+        orchestrator.wait()
+    deadline = time.monotonic() + 5
+    while any(Path(f"/proc/{process}").exists() for process in family) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [name_of(process) for process in family if Path(f"/proc/{process}").exists()]
+
+    with CampaignData(tmp_path / "out") as data:
+        kept = data.trials()["trial"].n_unique()
+    assert kept >= 1
+    asyncio.run(resume(tmp_path / "out", Silent()))
+    with CampaignData(tmp_path / "out") as data:
+        assert data.campaign().state == "finished"
+        assert data.trials()["trial"].n_unique() >= max(kept, 4)
+
+
+def wait_for_trials(database: Path, orchestrator: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert orchestrator.poll() is None, "the campaign ended before it could be killed"
+        if database.exists():
+            with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+                if connection.execute("SELECT count(*) FROM trial").fetchone()[0] >= 1:
+                    return
+        time.sleep(0.05)
+    pytest.fail("no trial within a minute")
+
+
+async def test_what_cannot_run_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    study = STUDY.replace("openvpn/aes-128-gcm", "ipip")
+    await start(study, "test.toml", tmp_path / "out", Wish(rounds=1, runtime=Runtime.NAMESPACE), Silent())
+    with CampaignData(tmp_path / "out") as data:
+        skipped = data.instances().filter(pl.col("status") == "skipped")
+    if skipped.is_empty():
+        pytest.skip("this machine's kernel has IPIP links")
+    assert skipped["vpn"].to_list() == ["ipip"]
+    assert "lacks IPIP links" in skipped["reason"].item()
+
+
+async def test_a_missing_image_names_the_command_that_builds_it(tmp_path: Path) -> None:
+    study = STUDY.replace('transport = ["tcp", "udp"]', 'transport = ["tcp"]\nimage = ["trixie"]')
+    try:
+        find("trixie")
+    except UserError:
+        with pytest.raises(UserError, match="image trixie is not built") as caught:
+            await start(study, "test.toml", tmp_path / "out", Wish(), Silent())
+        assert "tunnelbench image build trixie" in str(caught.value)
+        return
+    pytest.skip("the image trixie is built here")
