@@ -8,17 +8,15 @@ from contextlib import AsyncExitStack
 
 from tunnelbench.lab.node import Node, Program
 
-PRIVATE = 0o600
-"""The mode of files that hold keys."""
-
 
 async def place_files(
     node: Node, directory: str, files: Mapping[str, bytes], cleanup: AsyncExitStack
 ) -> None:
-    """Writes files that only root may read into a directory under `/run`, which goes with `cleanup`."""
+    """Makes a directory with files that only root may read; it goes with `cleanup`."""
     cleanup.push_async_callback(node.run, "rm", "-rf", directory)
+    await node.run("mkdir", "-p", "-m", "700", directory)
     for name, data in files.items():
-        await node.write_file(f"{directory}/{name}", data, PRIVATE)
+        await node.write_file(f"{directory}/{name}", data, 0o600)
 
 
 async def start_daemon(
