@@ -39,19 +39,18 @@ def build_report(data: CampaignData, out: Path) -> Path:
     from tunnelbench.report.illustrations import illustrate
     from tunnelbench.report.tables import write_tables
 
-    content = collect(data)
-    illustrations = [(section, illustrate(section)) for section in content.sections]
-    page = render(content, illustrations)
     figures, tables = out / "figures", out / "tables"
     try:
         for folder in (figures, tables):
             folder.mkdir(parents=True, exist_ok=True)
+        content = collect(data)
+        illustrations = [(section, illustrate(section)) for section in content.sections]
         for _, drawings in illustrations:
             for drawing in drawings:
                 drawing.write(figures)
         write_tables(data, content, tables)
         (out / STUDY_NAME).write_text(content.campaign.study_toml, encoding="utf-8")
-        (out / PAGE_NAME).write_text(page, encoding="utf-8")
+        (out / PAGE_NAME).write_text(render(content, illustrations), encoding="utf-8")
     except OSError as error:
         raise UserError(
             f"The report can't be written to {out}: {error.strerror}.",

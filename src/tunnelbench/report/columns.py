@@ -82,6 +82,6 @@ def _ratio_interval(result: Result) -> str:
 def _processor(node: str) -> Callable[[Result], str]:
     def of(result: Result) -> str:
         estimate = result.processor.get(node)
-        return NOTHING if estimate is None else number(estimate.median)
+        return NOTHING if estimate is None else f"{estimate.median:.2f}"
 
     return of

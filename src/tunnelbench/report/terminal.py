@@ -22,7 +22,7 @@ def terminal_report(content: Content) -> Group:
     parts: list[RenderableType] = [_plain(content.campaign.study_title, "bold"), ""]
     sections = headline_sections(content.sections)
     if sections:
-        parts.append(_results(sections))
+        parts += [_results(sections), ""]
         parts += [*(_plain(point_title(section.point)) for section in sections), ""]
     if content.unmeasured:
         parts.append(_unmeasured(content))
