@@ -42,7 +42,7 @@ image: $(ENVIRONMENT)/product
 
 clean:
 	rm -rf $(ENVIRONMENT) target build dist demo-result src/tunnelbench/bin
-	rm -rf .pytest_cache .ruff_cache .hypothesis
+	rm -rf .pytest_cache .ruff_cache .hypothesis __pycache__
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 host:
