@@ -159,7 +159,7 @@ def test_fastest_slowest_and_overlap(tmp_path: Path) -> None:
     slow = ESP.model_copy(update={"suite": "3des-sha1"})
     write(tmp_path, {OPEN: [1e3, 1e3], ESP: [400.0, 420.0], rival: [390.0, 405.0], slow: [150.0, 151.0]})
     (comparison,) = comparisons(collected(tmp_path))
-    assert comparison.headline == "TCP with gateways in User Mode Linux kernels"
+    assert comparison.headline == "TCP, gateways in User Mode Linux kernels"
     assert comparison.fastest.treatment == ESP
     assert comparison.slowest is not None
     assert comparison.slowest.treatment == slow

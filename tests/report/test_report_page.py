@@ -125,7 +125,7 @@ def test_everything_that_is_promised_is_there(page: Page) -> None:
         "Close other programs, or give more rounds.",
         "readable in neither direction (must not be)",
         "readable in both directions (must be, as nothing here encrypts)",
-        "esp 42, arp 2",
+        "esp: 42, arp: 2",
         "7.99",
         "the words of the program",
         "whole range holds the true median",
@@ -179,8 +179,10 @@ def test_no_word_of_user_mode_linux_where_there_is_none(tmp_path: Path) -> None:
 def test_the_command_repeats_the_plan() -> None:
     record = campaign_record()
     assert repeat_command(record) == "tunnelbench run study.toml --out again --rounds 4"
-    plan = {"rounds": 3, "budget": 300.0}
-    assert repeat_command(replace(record, plan=plan)).endswith("--rounds 3 --budget 300s")
+    plan = {"rounds": 3, "budget": 300.0, "runtime": "kernel"}
+    command = repeat_command(replace(record, plan=plan))
+    assert command.endswith("--rounds 3 --budget 300s --runtime kernel")
+    assert "--runtime" not in repeat_command(replace(record, plan={"runtime": "auto"}))
 
 
 @pytest.mark.parametrize(

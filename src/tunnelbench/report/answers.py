@@ -59,7 +59,7 @@ def _headline(section: Section, sections: Iterable[Section]) -> str:
 def _comparison(headline: str, runtime: str, measured: list[Result]) -> Comparison:
     fastest, others = measured[0], measured[1:]
     return Comparison(
-        headline=f"{headline} with {runtime_title(runtime)}",
+        headline=f"{headline}, {runtime_title(runtime)}",
         fastest=fastest,
         slowest=others[-1] if others else None,
         rivals=tuple(other.tunnel for other in others if _overlap(fastest.throughput, other.throughput)),

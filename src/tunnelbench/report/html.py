@@ -69,10 +69,10 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
 
 def repeat_command(campaign: CampaignRecord) -> str:
     """The command that measures the same again, given in the directory of the report."""
-    rounds = campaign.plan.get("rounds")
-    budget = campaign.plan.get("budget")
+    rounds, budget, runtime = (campaign.plan.get(name) for name in ("rounds", "budget", "runtime"))
     options = ["--rounds", str(rounds)] if isinstance(rounds, int) else []
     options += ["--budget", f"{budget:g}s"] if isinstance(budget, int | float) else []
+    options += ["--runtime", runtime] if isinstance(runtime, str) and runtime != "auto" else []
     return shlex.join(["tunnelbench", "run", STUDY_NAME, "--out", "again", *options])
 
 
