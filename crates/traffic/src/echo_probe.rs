@@ -56,6 +56,9 @@ fn validate(job: &EchoProbe) -> Result<(), TrafficError> {
     if !(1..=LONGEST_TIMEOUT).contains(&job.timeout) {
         return invalid("the time limit of a reply is 1 ns to 60 s".into());
     }
+    if job.until_first_reply && job.interval == 0 {
+        return invalid("probing until the first reply needs an interval".into());
+    }
     if job.interval.max(job.deadline) > LONGEST_JOB {
         return invalid("the interval and the deadline of a prober are at most an hour".into());
     }
@@ -71,6 +74,8 @@ struct Prober<'a> {
     unanswered: Vec<Option<i64>>,
     next_departure: i64,
     last_departure: i64,
+    /// Since when the present connection has been tried without a reply, ns since the start of the job.
+    silent_since: Option<i64>,
     round_trips: Recorder,
     probed: Probed,
 }
@@ -89,6 +94,7 @@ impl<'a> Prober<'a> {
             unanswered: Vec::new(),
             next_departure: 0,
             last_departure: 0,
+            silent_since: None,
             round_trips: Recorder::new(),
             probed: Probed {
                 sent: 0,
@@ -167,11 +173,8 @@ impl<'a> Prober<'a> {
         } else {
             self.next_departure + self.job.interval as i64
         };
-        if self.job.until_first_reply
-            && self.unanswered.last().is_some()
-            && now >= self.last_given_up()
-        {
-            self.channel.renew();
+        if self.job.until_first_reply {
+            self.renew_when_silent(now);
         }
         let sequence = self.unanswered.len() as u32;
         let header = Header {
@@ -200,11 +203,23 @@ impl<'a> Prober<'a> {
         }
     }
 
+    /// Gives up a way on which nothing came back for the time limit: a stalled TCP connection tries again ever more
+    /// seldom, and would tell too late that the way is open.
+    fn renew_when_silent(&mut self, now: i64) {
+        let since = *self.silent_since.get_or_insert(now);
+        if now - since >= self.job.timeout as i64 {
+            self.channel.renew();
+            self.silent_since = Some(now);
+            self.next_departure = self.next_departure.max(now);
+        }
+    }
+
     /// Counts a failure where a later probe may do better: always over UDP, and over TCP until the first reply.
     fn failed(&mut self, failure: io::Error, action: &str) -> Result<(), TrafficError> {
         self.probed.failures += 1;
         if self.job.protocol == Protocol::Udp || self.job.until_first_reply {
             self.channel.renew();
+            self.silent_since = None;
             return Ok(());
         }
         Err(TrafficError::io(format!(

@@ -168,7 +168,8 @@ pub struct EchoProbe {
     pub marker: Option<ByteBuf>,
     /// How long a reply, and over TCP the connection, may take, ns, at most 60 s; later replies do not count.
     pub timeout: u64,
-    /// End at the first reply. Until then no failure is final: a TCP connection is tried again at each interval.
+    /// End at the first reply. Until then no failure is final: a TCP connection is tried again at each interval, which
+    /// is not 0.
     #[serde(default)]
     pub until_first_reply: bool,
     /// When to end at the latest, ns after the start of the job.

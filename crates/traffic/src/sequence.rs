@@ -132,7 +132,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn agrees_with_a_model_that_remembers_everything(numbers in numbers()) {
             let mut tracker = SequenceTracker::new();

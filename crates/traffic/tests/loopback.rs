@@ -162,6 +162,26 @@ fn the_highest_rate_intends_what_it_does() {
 }
 
 #[test]
+fn what_the_receive_buffer_loses_is_told_apart() {
+    let schedule = schedule();
+    let receive = UdpReceive {
+        socket_buffer: Some(2_000),
+        ..udp_receive(loopback(0), schedule)
+    };
+    let receiver = start(Job::UdpReceive(receive)).unwrap();
+    let sender = start(Job::UdpSend(udp_send(
+        bound(&receiver),
+        schedule,
+        Rate::Max,
+    )))
+    .unwrap();
+    let (sent, received) = (udp_sent(sender), udp_received(receiver));
+    assert!(received.socket_buffer < 10_000);
+    assert!(received.buffer_drops > 0 && received.measured.packets < sent.measured.packets);
+    assert!(received.buffer_drops <= sent.total.packets - received.total.packets);
+}
+
+#[test]
 fn strangers_do_not_count() {
     let schedule = schedule();
     let receiver = start(Job::UdpReceive(udp_receive(loopback(0), schedule))).unwrap();
@@ -315,6 +335,11 @@ fn jobs_beyond_the_limits_are_refused() {
         }),
         Job::EchoProbe(EchoProbe {
             marker: Some(ByteBuf::new()),
+            ..echo_probe(loopback(9), Protocol::Udp)
+        }),
+        Job::EchoProbe(EchoProbe {
+            until_first_reply: true,
+            interval: 0,
             ..echo_probe(loopback(9), Protocol::Udp)
         }),
         Job::EchoServe(EchoServe {
@@ -689,6 +714,27 @@ fn probing_goes_on_until_there_is_an_answer() {
             "{probed:?}"
         );
     }
+}
+
+#[test]
+fn a_connection_that_stays_silent_is_given_up_for_another() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind(loopback(0)).unwrap();
+    let job = EchoProbe {
+        count: 1_000,
+        timeout: 50 * MILLISECOND,
+        until_first_reply: true,
+        ..echo_probe(listener.local_addr().unwrap(), Protocol::Tcp)
+    };
+    let prober = start(Job::EchoProbe(job)).unwrap();
+    let (_silent, _) = listener.accept().unwrap();
+    let (mut answering, _) = listener.accept().unwrap();
+    let mut probe = [0; 100];
+    answering.read_exact(&mut probe).unwrap();
+    answering.write_all(&probe).unwrap();
+    let probed = probed(prober);
+    assert_eq!(probed.replies, 1);
+    assert!(probed.first_reply_after.unwrap() >= 50 * MILLISECOND);
 }
 
 #[test]

@@ -274,7 +274,7 @@ class UdpReceived(_Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     foreign: int
     """Of other sessions or sources, or without a valid header."""
     buffer_drops: int
-    """Dropped because the receive buffer was full: the receiver's fault, not the network's."""
+    """Dropped in the measured window by a full receive buffer: the receiver's fault, not the network's."""
     clock_step: int
     """By how much the node's wall clock was stepped during the job, ns."""
 
