@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -92,6 +92,14 @@ class Lab:
         """Takes it down, and returns when all its processes are gone."""
         await asyncio.shield(self._cleanup.aclose())
 
+    async def give_names(self, families: Iterable[Family]) -> None:
+        """Lets every node know every other by name, under its addresses of these families."""
+        lines = ["127.0.0.1 localhost", "::1 localhost"]
+        for name, addresses in self.topology.names().items():
+            lines += [f"{addresses.address(family)} {name}" for family in families]
+        hosts = "".join(f"{line}\n" for line in lines).encode()
+        await asyncio.gather(*(node.write_file("/etc/hosts", hosts) for node in self.nodes.values()))
+
     async def _build(self) -> None:
         wires = {
             link: _datagram_pair()
@@ -126,6 +134,7 @@ class Lab:
         for node, outer in self._outer.items():
             self.nodes[node] = self._kernels[node].node if node in self._kernels else outer.node
         await asyncio.gather(*(self._configure(name, node) for name, node in self.nodes.items()))
+        await self.give_names(Family)
         if self.plan.shaping.shapes:
             await asyncio.gather(
                 *(
@@ -237,13 +246,6 @@ class Lab:
                     for family, default in ((Family.IPV4, "0.0.0.0/0"), (Family.IPV6, "::/0"))
                 ]
         await node.configure(*operations)
-        await node.write_file("/etc/hosts", self._hosts_file().encode())
-
-    def _hosts_file(self) -> str:
-        lines = ["127.0.0.1 localhost", "::1 localhost"]
-        for name, addresses in self.topology.names().items():
-            lines += [f"{addresses.address(family)} {name}" for family in Family]
-        return "\n".join(lines) + "\n"
 
 
 def own_identities() -> list[str]:

@@ -1,0 +1,152 @@
+"""The process that `tunnelbench lab up` leaves behind: brings a tunnel up in a lab, and holds it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import msgspec
+
+from tunnelbench.errors import UserError
+from tunnelbench.lab import holder_messages as messages
+from tunnelbench.lab import image as images
+from tunnelbench.lab.holder import HeldLab, Report, hold
+from tunnelbench.lab.lab import Lab, LabPlan, Runtime
+from tunnelbench.lab.runtimes import place
+from tunnelbench.lab.topology import TOPOLOGIES, Family
+from tunnelbench.tunnels import all_tunnels
+from tunnelbench.tunnels.base import Established, Gateway, Tunnel
+from tunnelbench.tunnels.path import SERVICE_PORT, target
+from tunnelbench.witness.witness import await_first_reply, examine
+
+_UP_SECONDS = 40.0
+_FIRST_REPLY_SECONDS = 15.0
+_SERVER_SECONDS = 10.0
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What lab is wanted; `runtime` is None for `auto`."""
+
+    name: str
+    vpn: str
+    suite: str
+    topology: str
+    runtime: Runtime | None
+    image: str
+    mtu: int
+
+    @property
+    def tunnel(self) -> str:
+        """The VPN and its suite, as studies write it."""
+        return f"{self.vpn}/{self.suite}"
+
+
+@asynccontextmanager
+async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
+    """The lab that is wished for, with its tunnel up and looked at, and an iperf3 server on the last host."""
+    tunnel = all_tunnels()[wish.vpn]
+    suite = tunnel.suites[wish.suite]
+    image = images.find(wish.image)
+    topology = TOPOLOGIES[wish.topology]
+    report("asking where the gateways can run")
+    placement = (await place(image, {wish.tunnel: tunnel.needs(suite)}, wish.runtime))[wish.tunnel]
+    if placement.runtime is None:
+        raise UserError(
+            f"{wish.tunnel} can't run: {placement.reason}", advice="See what can: tunnelbench doctor"
+        )
+    report("starting the nodes")
+    runtimes = dict.fromkeys(topology.gateways, placement.runtime)
+    async with Lab(LabPlan(topology, image, runtimes, wish.mtu)) as lab:
+        report(f"bringing {tunnel.title} up")
+        left, right = lab.sites
+        ends = (
+            Gateway(lab.nodes[left.gateway], left, right),
+            Gateway(lab.nodes[right.gateway], right, left),
+        )
+        try:
+            async with asyncio.timeout(_UP_SECONDS):
+                # Nothing of the tunnel outlives the nodes, so it needs no end of its own.
+                established = await tunnel.up(*ends, suite, AsyncExitStack())
+        except TimeoutError:
+            raise UserError(f"{wish.tunnel} did not come up within {_UP_SECONDS:g} s") from None
+        # Programs try the first address of a name, and many only that.
+        await lab.give_names(
+            [family for family in Family if any(family in traffic for traffic in tunnel.carries)]
+        )
+        report("looking at the wire")
+        proof = await _prove(lab, established, tunnel, wish.suite)
+        server = await lab.nodes[right.host].spawn("iperf3", "--server", "--forceflush")
+        await server.line("Server listening", _SERVER_SECONDS)
+
+        def trouble() -> str | None:
+            gone = [name for name, node in lab.nodes.items() if not node.alive]
+            if gone:
+                return f"{', '.join(gone)}: gone"
+            dead = established.dead()
+            return f"{dead.arguments[0]} ended with {dead.status}" if dead else None
+
+        nodes = [
+            messages.Node(
+                name=name,
+                runtime=lab.plan.runtime(name),
+                kernel=(await lab.nodes[name].identify()).kernel,
+                addresses=[str(topology.names()[name].address(family)) for family in Family],
+            )
+            for name in topology.nodes
+        ]
+        yield HeldLab(
+            lab=lab,
+            description=messages.Description(
+                name=wish.name,
+                process_id=os.getpid(),
+                tunnel=wish.tunnel,
+                topology=wish.topology,
+                image=wish.image,
+                mtu=wish.mtu,
+                runtime=placement.runtime,
+                reason=placement.reason,
+                proof=proof,
+                nodes=nodes,
+                hint=_hint(established, lab),
+            ),
+            trouble=trouble,
+        )
+
+
+async def _prove(lab: Lab, established: Established, tunnel: Tunnel, suite: str) -> str:
+    first = min(tunnel.carries, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
+    if await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS) is None:
+        return f"refused: no payload came through within {_FIRST_REPLY_SECONDS:g} s"
+    verdict = await examine(lab, established, tunnel.suites[suite], tunnel.carries)
+    if verdict.refusal is not None:
+        return f"refused: {verdict.refusal}"
+    seen = verdict.evidence.marker_forward or verdict.evidence.marker_reverse
+    return (
+        f"proven: {', '.join(verdict.evidence.packets)} on the wire, the probe's marker "
+        f"{'readable' if seen else 'not readable'}, suite {verdict.evidence.suite_read_back}"
+    )
+
+
+def _hint(established: Established, lab: Lab) -> str | None:
+    """How to reach the iperf3 server through a VPN that forwards single ports."""
+    if not established.forwards:
+        return None
+    client, server = lab.sites
+    listener = target(established, server, Family.IPV4)
+    return (
+        f"only the iperf3 server's port is forwarded; reach it from {client.host} at "
+        f"{listener.address} port {listener.port} instead of {server.host} port {SERVICE_PORT}"
+    )
+
+
+def main() -> None:
+    """Holds the lab that standard input describes."""
+    wish = msgspec.json.decode(sys.stdin.buffer.read(), type=Wish)
+    hold(wish.name, lambda report: open_lab(wish, report))
+
+
+if __name__ == "__main__":
+    main()
