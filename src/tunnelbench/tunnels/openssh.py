@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.features import Feature
 from tunnelbench.lab.node import Program
 from tunnelbench.tunnels.base import Gateway, Needs, ReadBack, Suite
@@ -47,9 +48,10 @@ _AEADS = {
 _IMPLICIT = "<implicit>"
 _NEGOTIATED = re.compile(r"^debug1: kex: (server->client|client->server) cipher: (\S+) MAC: (\S+).*", re.M)
 
-# sshd changes to a user of its own before it talks to strangers, even where root alone may log in.
-_OTHER_USERS = Feature(
-    "programs as several users",
+# Before sshd talks to strangers it becomes a user of its own. Whoever runs a lab as an ordinary user has only
+# one identity to give unless the system grants more.
+_SECOND_USER = Feature(
+    "a second user for sshd (subuid(5) grants some)",
     ("setpriv", "--reuid", "sshd", "--regid", "nogroup", "--clear-groups", "true"),
 )
 
@@ -85,16 +87,10 @@ def all_suites() -> list[SshSuite]:
 
 def ssh_needs(suite: Suite, *features: Feature) -> Needs:
     """OpenSSH with the suite's cipher and MAC, and what else there must be."""
-    options = as_ssh(suite).options
+    options = _as_ssh(suite).options
     check = ("ssh", "-G", "-F", "none", *(f"-o{option}" for option in options), "localhost")
     has_suite = Feature(f"OpenSSH with {', '.join(options)}", check, user_space=True)
-    return Needs(frozenset({"ssh", "sshd"}), frozenset({has_suite, _OTHER_USERS, *features}))
-
-
-def as_ssh(suite: Suite) -> SshSuite:
-    """The suite with OpenSSH's names."""
-    assert isinstance(suite, SshSuite)
-    return suite
+    return Needs(frozenset({"ssh", "sshd"}), frozenset({has_suite, _SECOND_USER, *features}))
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ async def connect(
     NodeError, with the last lines of either's log, when it ends or takes too long before.
     """
     server_key, client_key = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
-    negotiable = as_ssh(suite).options
+    negotiable = _as_ssh(suite).options
     server_files = {
         "sshd_config": _lines(*_server_options(right), *negotiable),
         "host_key": _private(server_key),
@@ -148,7 +144,10 @@ async def connect(
     await server.line("Server listening", READY_SECONDS)
     client_command = ("ssh", "-v", "-N", "-F", f"{DIRECTORY}/ssh_config", right.site.gateway)
     client = await start_daemon(left.node, cleanup, *client_command)
-    await client.line(ready, READY_SECONDS)
+    try:
+        await client.line(ready, READY_SECONDS)
+    except NodeError as error:
+        raise NodeError(f"{error}\nThe last lines of sshd:\n{server.log_tail()}") from None
     return Connection(client, server)
 
 
@@ -161,6 +160,11 @@ def read_log(log: str) -> ReadBack:
     cipher, mac = newest["client->server"]
     found = (suite.name for suite in all_suites() if (suite.cipher, suite.mac or _IMPLICIT) == (cipher, mac))
     return ReadBack(next(found, None), lines)
+
+
+def _as_ssh(suite: Suite) -> SshSuite:
+    assert isinstance(suite, SshSuite)
+    return suite
 
 
 def _server_options(end: Gateway) -> Sequence[str]:
