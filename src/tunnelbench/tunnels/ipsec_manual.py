@@ -128,9 +128,7 @@ class IpsecManual(Tunnel):
             await end.route_to_peer(cleanup, via=via)
 
         async def read_back() -> ReadBack:
-            texts = [await _associations(end.node) for end in (left, right)]
-            found = {_suite_of(text) for text in texts}
-            return ReadBack(found.pop() if len(found) == 1 else None, "\n".join(map(_without_keys, texts)))
+            return ReadBack.agreed([read_state(await _associations(end.node)) for end in (left, right)])
 
         return Established(wire=frozenset({"ipv4 esp"}), read_back=read_back)
 
@@ -175,8 +173,12 @@ async def _associations(node: Node) -> str:
     return (await node.run("ip", "xfrm", "state", "list")).text
 
 
-def _suite_of(text: str) -> str | None:
+def read_state(text: str) -> ReadBack:
     """The suite that all associations of a kernel have, if they have one in common."""
+    return ReadBack(_suite_of(text), _without_keys(text))
+
+
+def _suite_of(text: str) -> str | None:
     found = {
         tuple(
             (word, name, (len(key) - 2) * 4, int(icv or 0))
