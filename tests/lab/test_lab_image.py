@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tunnelbench.commands.image import image_app
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
-from tunnelbench.lab import image_tree
+from tunnelbench.lab import image_host
 from tunnelbench.lab.image_tree import BuildStep, Report, TreeDescription
 
 DESCRIPTION = TreeDescription(
@@ -34,7 +34,7 @@ DESCRIPTION = TreeDescription(
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache; trees in it are deleted without the namespaces that real ones need."""
     monkeypatch.setenv("TUNNELBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(image_tree, "_namespace_command", list[str])
+    monkeypatch.setattr(image_host, "in_namespaces", list[str])
     return tmp_path / "cache"
 
 
@@ -121,7 +121,7 @@ def test_a_rebuild_replaces_the_older_image(cache: Path) -> None:
 KILLED_BUILD = """
 import sys, time
 from pathlib import Path
-from tunnelbench.lab import image, image_tree
+from tunnelbench.lab import image, image_host
 
 def hang(release, directory, mirror, report):
     (directory / "root").mkdir()
@@ -129,7 +129,7 @@ def hang(release, directory, mirror, report):
     print("building", flush=True)
     time.sleep(60)
 
-image_tree._namespace_command = list
+image_host.in_namespaces = list
 image.build("bookworm", "bookworm", assemble=hang)
 """
 

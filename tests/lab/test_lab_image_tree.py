@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tunnelbench.errors import UserError
-from tunnelbench.lab import image_tree, mirror
+from tunnelbench.lab import image_host, image_tree, mirror
 from tunnelbench.lab.image_tree import BuildStep
 
 
@@ -95,8 +95,8 @@ def fake_builder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
     def install(script: str) -> Path:
         install_program(tmp_path / "bin", "mmdebstrap", script)
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-        monkeypatch.setattr(image_tree, "_namespace_command", list[str])
-        monkeypatch.setattr(image_tree, "require_builder", lambda: None)
+        monkeypatch.setattr(image_host, "in_namespaces", list[str])
+        monkeypatch.setattr(image_host, "require_builder", lambda: None)
         monkeypatch.setattr(mirror, "host_sources", lambda: ())
         monkeypatch.setattr(mirror, "download_release_file", release_file)
         (tmp_path / "build").mkdir()
@@ -144,5 +144,17 @@ def test_missing_packages_are_named_with_the_command(tmp_path: Path, monkeypatch
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(UserError, match="mmdebstrap uidmap") as caught:
-        image_tree.require_builder()
+        image_host.require_builder()
     assert "apt-get install --no-install-recommends mmdebstrap uidmap" in (caught.value.advice or "")
+
+
+def test_a_host_that_forbids_namespaces_is_told_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_program(
+        tmp_path / "bin", "setpriv", "echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1"
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    with pytest.raises(UserError, match="unshare failed") as caught:
+        image_host.run_in_namespaces(["true"])
+    assert "as root" in (caught.value.advice or "")

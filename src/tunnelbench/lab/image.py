@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image_tree
+from tunnelbench.lab.image_host import discard
 from tunnelbench.lab.image_tree import BuildStep, Report, TreeDescription
 
 RELEASES = tuple(image_tree.MISSING_PACKAGES)
@@ -135,15 +136,15 @@ def remove(name: str) -> None:
             raise UserError(
                 f"image {name} is being built by another process", advice="Wait until that is done."
             )
-        image_tree.discard(_retired(name))
+        discard(_retired(name))
         directory.rename(_retired(name))
-        image_tree.discard(_retired(name))
+        discard(_retired(name))
 
 
 def _build_locked(name: str, release: str, mirror: str | None, progress: Report, assemble: Assemble) -> Image:
     building, final = _images() / f".{name}.building", _images() / name
-    image_tree.discard(building)
-    image_tree.discard(_retired(name))
+    discard(building)
+    discard(_retired(name))
     building.mkdir()
     try:
         tree = assemble(release, building, mirror, progress)
@@ -159,8 +160,8 @@ def _build_locked(name: str, release: str, mirror: str | None, progress: Report,
             final.rename(_retired(name))
         building.rename(final)
     finally:
-        image_tree.discard(building)
-        image_tree.discard(_retired(name))
+        discard(building)
+        discard(_retired(name))
     progress(BuildStep("done", 1.0))
     return image
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import collections
-import getpass
 import os
-import re
 import shutil
 import stat
 import subprocess
@@ -14,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tunnelbench.errors import UserError
+from tunnelbench.lab import image_host
 from tunnelbench.lab import mirror as apt
 
 KERNEL = "/usr/bin/linux.uml"
@@ -32,11 +31,6 @@ MISSING_PACKAGES = {
     "trixie": frozenset[str](),
 }
 """The Debian releases an image can be made of, and which of PACKAGES each lacks."""
-
-# Everything runs in own mount and process namespaces, so nothing stays mounted or alive when this process
-# ends, however it ends. An ordinary user gets all of their subordinate ids there, with themselves as root.
-_OWN_NAMESPACES = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child")
-_OWN_USERS = ("--user", "--map-root-user", "--map-auto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +62,17 @@ def assemble(release: str, directory: Path, mirror: str | None, report: Report) 
     user namespace that knows no other user. Raises UserError with the builder's last words on failure.
     """
     report(BuildStep("asking the archive", 0.0))
-    require_builder()
+    image_host.require_builder()
     sources = apt.sources_for(
         release, apt.host_sources(), mirror=mirror, read_release_file=apt.download_release_file
     )
     root = directory / "root"
     _bootstrap(release, root, directory, sources, report)
     report(BuildStep("making the tree neutral", 0.96))
-    _in_namespaces(["chown", "--recursive", "--no-dereference", "0:0", str(root)])
+    image_host.run_in_namespaces(["chown", "--recursive", "--no-dereference", "0:0", str(root)])
     modules_version = make_neutral(root)
-    _in_namespaces(["chroot", str(root), "depmod", modules_version])
-    kernel_version = _in_namespaces(["chroot", str(root), KERNEL, "--version"]).strip()
+    image_host.run_in_namespaces(["chroot", str(root), "depmod", modules_version])
+    kernel_version = image_host.run_in_namespaces(["chroot", str(root), KERNEL, "--version"]).strip()
     return TreeDescription(
         suites=tuple(suite for source in sources for suite in source.suites),
         kernel=KERNEL,
@@ -86,36 +80,6 @@ def assemble(release: str, directory: Path, mirror: str | None, report: Report) 
         modules_version=modules_version,
         packages=_installed_packages(root),
     )
-
-
-def require_builder() -> None:
-    """Raises UserError naming the packages or rights that an image build lacks on this host."""
-    needed = {"mmdebstrap": "mmdebstrap", "unshare": "util-linux", "setpriv": "util-linux"}
-    if os.geteuid() != 0:
-        needed |= {"newuidmap": "uidmap", "newgidmap": "uidmap"}
-    missing = sorted({package for program, package in needed.items() if shutil.which(program) is None})
-    if not apt.DEBIAN_KEYRING.exists():
-        missing.append("debian-archive-keyring")
-    if missing:
-        raise UserError(
-            f"building an image needs packages that are not installed: {' '.join(missing)}",
-            advice=f"As root: apt-get install --no-install-recommends {' '.join(missing)}",
-        )
-    if os.geteuid() == 0:
-        return
-    user = getpass.getuser()
-    for table in (Path("/etc/subuid"), Path("/etc/subgid")):
-        if not _has_subordinate_ids(table, user):
-            raise UserError(
-                f"{table} gives {user} no subordinate ids, which unpacking packages needs",
-                advice=f"As root: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}",
-            )
-
-
-def discard(directory: Path) -> None:
-    """Deletes a tree, whatever ids its files belong to; does nothing if there is none."""
-    if directory.exists():
-        _in_namespaces(["rm", "--recursive", "--force", "--one-file-system", "--", str(directory)])
 
 
 def make_neutral(root: Path) -> str:
@@ -193,8 +157,8 @@ def _bootstrap(
         *(release, str(root), str(source_list)),
     ]
     process = subprocess.Popen(
-        _namespace_command(command),
-        env={**_environment(), "TMPDIR": str(scratch)},
+        image_host.in_namespaces(command),
+        env={**image_host.environment(), "TMPDIR": str(scratch)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -222,47 +186,11 @@ def _bootstrap(
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-_CAUSES = {
-    r"No space left on device|Disk quota exceeded": "The disk is full: free some space (an image "
-    "needs 700 MB), or set TUNNELBENCH_CACHE to a directory with room.",
-    r"NO_PUBKEY|not signed|couldn't be verified": "This host lacks the archive's key: update the "
-    "package debian-archive-keyring.",
-    r"is expired|not valid yet": "The mirror's index is out of date: use another with --mirror URL, or "
-    'set Acquire::Check-Valid-Until "false" in this host\'s apt configuration.',
-    r"Failed to fetch|Could not resolve|Could not connect|Unable to locate": "The mirror failed: "
-    "try again, or name another with --mirror URL.",
-    r"unshare failed|Operation not permitted|write failed .*_map": "This host doesn't allow the "
-    "namespaces that unpacking packages needs: build as root, or allow unprivileged user namespaces.",
-}
-"""What the builder's output says about the cause, and what to do."""
-
-
 def _build_error(release: str, output: str) -> UserError:
-    advice = next((advice for pattern, advice in _CAUSES.items() if re.search(pattern, output)), None)
-    return UserError(f"Debian {release} could not be unpacked; the last words were:\n{output}", advice=advice)
-
-
-def _namespace_command(command: list[str]) -> list[str]:
-    own_users = () if os.geteuid() == 0 else _OWN_USERS
-    return [*_OWN_NAMESPACES, *own_users, "--", *command]
-
-
-def _environment() -> dict[str, str]:
-    """This process's, with the directories of system programs, which an ordinary user's path lacks."""
-    return {
-        **os.environ,
-        "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin",
-        "LC_ALL": "C.UTF-8",
-    }
-
-
-def _in_namespaces(command: list[str]) -> str:
-    finished = subprocess.run(
-        _namespace_command(command), env=_environment(), capture_output=True, text=True, errors="replace"
+    return UserError(
+        f"Debian {release} could not be unpacked; the last words were:\n{output}",
+        advice=image_host.advice_on(output),
     )
-    if finished.returncode != 0:
-        raise UserError(f"{command[0]} failed on the image: {finished.stderr.strip()}")
-    return finished.stdout
 
 
 def _installed_packages(root: Path) -> dict[str, str]:
@@ -278,11 +206,6 @@ def _installed_packages(root: Path) -> dict[str, str]:
         check=True,
     ).stdout
     return dict(sorted(line.split("\t") for line in listing.splitlines()))
-
-
-def _has_subordinate_ids(table: Path, user: str) -> bool:
-    owners = {user, str(os.getuid())}
-    return table.exists() and any(line.split(":")[0] in owners for line in table.read_text().splitlines())
 
 
 def _files_below(root: Path) -> Iterator[Path]:
