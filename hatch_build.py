@@ -24,11 +24,9 @@ class AgentBuildHook(BuildHookInterface):  # pyright: ignore[reportMissingTypeAr
         root = Path(self.root)
         target = host_triple()
         target_directory = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
+        build = ["cargo", "build", "--release", "--locked", "--package", "tunnelbench-node"]
         subprocess.run(
-            ["cargo", "build", "--release", "--locked", "--package", "tunnelbench-node", "--target", target]
-            + ["--target-dir", str(target_directory)],
-            cwd=root,
-            check=True,
+            [*build, "--target", target, "--target-dir", str(target_directory)], cwd=root, check=True
         )
         binary = root / "src" / "tunnelbench" / "bin" / "tbnode"
         binary.parent.mkdir(exist_ok=True)
