@@ -30,7 +30,11 @@ def link_kind(title: str, kind: str, *arguments: str) -> Feature:
     return Feature(f"{title} links", ("ip", "link", "add", f"try-{kind}"[:15], "type", kind, *arguments))
 
 
-TUN = Feature("TUN devices", ("ip", "tuntap", "add", "dev", "try-tun", "mode", "tun"), user_space=True)
+TUN = Feature(
+    "TUN devices (/dev/net/tun, and the right to open it)",
+    ("ip", "tuntap", "add", "dev", "try-tun", "mode", "tun"),
+    user_space=True,
+)
 """Virtual network interfaces whose packets a program reads and writes."""
 
 NETEM = Feature(

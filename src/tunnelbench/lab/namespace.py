@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +51,7 @@ async def start_namespace_node(
     `user_namespace` are the agent's arguments that say whose identities it has; `descriptors` stay open in
     it under their numbers, for programs to inherit. Raises UserError when the kernel refuses.
     """
+    _check_owner(root)
     ours, theirs = socket.socketpair()
     with theirs:
         process = await start_agent(
@@ -64,7 +66,10 @@ async def start_namespace_node(
         ours.close()
         complaint = (await process.stderr.read()).decode(errors="replace").strip()
         await process.wait()
-        raise UserError(f"node {name} could not be started: {complaint or 'its agent ended at once'}")
+        raise UserError(
+            f"node {name} could not be started: {complaint or 'its agent ended at once'}",
+            advice="See what this machine lacks: tunnelbench doctor",
+        )
     node = Node(name)
     try:
         await node.open(ours, _START_SECONDS)
@@ -74,3 +79,13 @@ async def start_namespace_node(
         await process.wait()
         raise UserError(f"node {name} could not be started: {complaint or error}") from error
     return NamespaceNode(node, process, int(first_line))
+
+
+def _check_owner(root: Path) -> None:
+    """An ordinary user is root over files of their own alone, so nodes could change none of another's."""
+    if os.geteuid() not in (0, root.stat().st_uid):
+        raise UserError(
+            f"the image {root.parent} belongs to another user",
+            advice="Use images of your own: unset TUNNELBENCH_CACHE or set it to a directory of yours, and "
+            "build one: tunnelbench image build",
+        )
