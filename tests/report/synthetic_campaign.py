@@ -23,6 +23,7 @@ STARTED = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 NODES = ("host1", "gw1", "gw2", "host2")
 TCP = Point(transport="tcp", ip="ipv4", payload_bytes=131_072, rate=None, direction="forward", load="engine")
 UDP = Point(transport="udp", ip="ipv4", payload_bytes=1400, rate="max", direction="forward", load="engine")
+FIXED_RATE = UDP.model_copy(update={"payload_bytes": 1300, "rate": 30_000_000})
 
 
 @dataclass(frozen=True)
@@ -215,14 +216,19 @@ def _trial(
     metrics = {"throughput": level, "wire_overhead": overhead}
     if point.transport == "udp":
         median = 400 / tunnel.throughput
+        loss = random.uniform(0.1, 0.3) if tunnel.encrypted else 0.0
+        offered, received = level, 0.8 * level
+        if isinstance(point.rate, int):
+            loss = 0.2 if "3des" in tunnel.tunnel else 0.0
+            offered, received = point.rate / 1e6, point.rate / 1e6 * (1 - loss)
         metrics |= {
-            "throughput": 0.8 * level,
-            "offered": 1.0 * level,
-            "loss": random.uniform(0.1, 0.3) if tunnel.encrypted else 0.0,
+            "throughput": received,
+            "offered": offered,
+            "loss": loss,
             "duplicates": 0.0,
             "reordering": 0.0,
             "jitter": 0.01,
-            "packets_per_second": 0.8 * level * 1e6 / 8 / 1400,
+            "packets_per_second": received * 1e6 / 8 / point.payload_bytes,
             "latency_p50": median * random.uniform(0.9, 1.1),
             "latency_p90": median * 1.8,
             "latency_p99": median * 4 * random.uniform(0.8, 1.3),

@@ -160,9 +160,9 @@ def test_fastest_slowest_and_overlap(tmp_path: Path) -> None:
     write(tmp_path, {OPEN: [1e3, 1e3], ESP: [400.0, 420.0], rival: [390.0, 405.0], slow: [150.0, 151.0]})
     (comparison,) = comparisons(collected(tmp_path))
     assert comparison.headline == "TCP, gateways in User Mode Linux kernels"
-    assert comparison.fastest.treatment == ESP
-    assert comparison.slowest is not None
-    assert comparison.slowest.treatment == slow
+    assert comparison.best.treatment == ESP
+    assert comparison.worst is not None
+    assert comparison.worst.treatment == slow
     assert comparison.rivals == ("ipsec-manual/aes128-gcm",)
 
 

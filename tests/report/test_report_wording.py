@@ -55,7 +55,7 @@ def test_intervals_and_percentages() -> None:
 def test_points() -> None:
     assert point_title(TCP) == "TCP over IPv4, 128 KiB writes, forward, engine"
     limited = UDP.model_copy(update={"rate": 10_000_000, "ip": "ipv6", "direction": "reverse"})
-    assert point_title(limited) == "UDP over IPv6, 1400-byte datagrams at 10.0 Mbit/s, reverse, engine"
+    assert point_title(limited) == "UDP over IPv6, 1400-byte datagrams at 10 Mbit/s, reverse, engine"
     assert point_slug(limited) == "udp-ipv6-1400-10000000-reverse-engine"
     assert "/" not in point_slug(TCP.model_copy(update={"load": "../../etc"}))
 

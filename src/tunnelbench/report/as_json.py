@@ -10,7 +10,10 @@ from tunnelbench.report.content import Content, Result
 
 
 def report_json(content: Content) -> str:
-    """One object: `campaign`, `outcomes`, `results` (one per cell and runtime), `unmeasured`, `warnings`."""
+    """One object: `campaign`, `outcomes`, `results` (one per cell and runtime), `unmeasured`, `warnings`.
+
+    Results of one point and runtime stand together, the best first by the metric that `ranked_by` names.
+    """
     document = {
         "campaign": content.campaign,
         "outcomes": content.outcomes,
@@ -28,6 +31,7 @@ def _result(result: Result) -> dict[str, Any]:
         "runtime": result.runtime,
         **result.point.model_dump(),
         "encrypted": result.encrypted,
+        "ranked_by": result.ranked_by,
         "metrics": result.metrics,
         "processor": result.processor,
         "proof": result.proof,

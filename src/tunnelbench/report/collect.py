@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,7 +12,17 @@ import polars
 from tunnelbench.analysis.checks import warnings_about
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.summary import summarise
-from tunnelbench.report.content import OUTCOMES, Content, Doubt, Estimate, Proof, Result, Section, Unmeasured
+from tunnelbench.report.content import (
+    OUTCOMES,
+    Content,
+    Doubt,
+    Estimate,
+    Proof,
+    Result,
+    Section,
+    Unmeasured,
+    at_fixed_rate,
+)
 from tunnelbench.report.wording import point_title, printable, some_of
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.cells import Point, Treatment
@@ -19,6 +30,8 @@ from tunnelbench.witness.evidence import Evidence
 
 LEVELS = (*TREATMENT, *POINT)
 _PARTS = ("user", "system", "softirq")
+_FIXED_BY_RATE = ("throughput", "offered", "packets_per_second")
+"""Metrics that a fixed rate makes all but equal for every tunnel."""
 _RUNTIMES = ("namespace", "kernel")
 
 Row = dict[str, Any]
@@ -32,6 +45,8 @@ def collect(data: CampaignData) -> Content:
     cells, instances, trials = data.cells(), data.instances(), data.trials()
     names = _names(cells, instances)
     summary, processor = summarise(trials), summarise(processor_totals(data.node_costs()))
+    doubts = (*_doubts(data.warnings(), instances, names), *_doubts_about(trials, summary))
+    summary = without_idle_ratios(summary)
     results = _results(summary, processor, _proofs(instances), names)
     return Content(
         campaign=data.campaign(),
@@ -42,7 +57,7 @@ def collect(data: CampaignData) -> Content:
             *_void_trials(data.void_trials(), names),
             *_skipped_cells(cells, names),
         ),
-        doubts=(*_doubts(data.warnings(), instances, names), *_doubts_about(trials, summary)),
+        doubts=doubts,
         summary=summary,
         processor=processor,
     )
@@ -57,6 +72,14 @@ def processor_totals(node_costs: polars.DataFrame) -> polars.DataFrame:
     )
     totals = sums.with_columns(value=polars.coalesce("total", "parts")).drop("total", "parts")
     return totals.rename({"node": "metric"})
+
+
+def without_idle_ratios(summary: polars.DataFrame) -> polars.DataFrame:
+    """A summary without ratios of what a fixed rate fixes: they would only say that the datagrams arrived."""
+    fixed_rate = polars.col("rate").str.contains(r"^\d+$").fill_null(False)
+    idle = fixed_rate & polars.col("metric").is_in(_FIXED_BY_RATE)
+    ratios = ("ratio", "ratio_low", "ratio_high")
+    return summary.with_columns(polars.when(~idle).then(polars.col(name)).alias(name) for name in ratios)
 
 
 def outcomes(
@@ -139,11 +162,13 @@ def _sections(results: Iterable[Result]) -> tuple[Section, ...]:
     for result in results:
         by_point.setdefault(result.point, []).append(result)
     points = sorted(by_point, key=lambda point: (point.transport, point.ip, point.payload_bytes, point.key))
-    return tuple(Section(point, tuple(sorted(by_point[point], key=_fastest_first))) for point in points)
+    return tuple(Section(point, tuple(sorted(by_point[point], key=_best_first))) for point in points)
 
 
-def _fastest_first(result: Result) -> tuple[int, float]:
+def _best_first(result: Result) -> tuple[int, float]:
     place = _RUNTIMES.index(result.runtime) if result.runtime in _RUNTIMES else len(_RUNTIMES)
+    if at_fixed_rate(result.point):
+        return place, result.delay.median if result.delay else math.inf
     return place, -(result.throughput.median if result.throughput else 0.0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tunnelbench.report.content import MACHINE, NODES, Estimate, Result
+from tunnelbench.report.content import MACHINE, NODES, Estimate, Result, Section
 from tunnelbench.report.wording import NOTHING, compact_interval, number, percentage
 
 
@@ -26,9 +26,10 @@ class Group:
     span: int
 
 
-def columns_for(results: Sequence[Result]) -> list[Column]:
-    """The columns in which at least one of these results has something to show."""
-    return [column for column in _all_columns() if any(column.text(result) != NOTHING for result in results)]
+def columns_for(section: Section) -> list[Column]:
+    """The columns of a point in which at least one of its results has something to show."""
+    columns = _by_delay() if section.at_fixed_rate else _by_throughput()
+    return [column for column in columns if any(column.text(result) != NOTHING for result in section.results)]
 
 
 def groups_of(columns: Sequence[Column]) -> list[Group]:
@@ -39,26 +40,55 @@ def groups_of(columns: Sequence[Column]) -> list[Group]:
     return [Group(heading, span) for heading, span in spans.items()]
 
 
-def _all_columns() -> list[Column]:
-    throughput = "Throughput, Mbit/s"
-    ratio = "Ratio to plain IP"
-    processor = "Processor s/s"
-    delay = "One-way delay, ms"
+def _by_throughput() -> list[Column]:
+    throughput, ratio, delay = "Throughput, Mbit/s", "Ratio to plain IP", "One-way delay, ms"
+    return [
+        Column(throughput, "median", _median("throughput")),
+        Column(throughput, "95 % interval", _interval("throughput")),
+        Column(ratio, "median", _ratio("throughput")),
+        Column(ratio, "95 % interval", _ratio_interval("throughput")),
+        *_processor(),
+        _wire(),
+        _loss(),
+        Column(delay, "p50", _median("latency_p50")),
+        Column(delay, "p99", _median("latency_p99")),
+        *_round_trip_and_setup(),
+    ]
+
+
+def _by_delay() -> list[Column]:
+    delay, ratio = "One-way delay, ms", "Ratio of p50 to plain IP"
+    return [
+        Column(delay, "p50", _median("latency_p50")),
+        Column(delay, "95 % interval", _interval("latency_p50")),
+        Column(delay, "p99", _median("latency_p99")),
+        Column(ratio, "median", _ratio("latency_p50")),
+        Column(ratio, "95 % interval", _ratio_interval("latency_p50")),
+        _loss(),
+        *_processor(),
+        _wire(),
+        Column("Received", "Mbit/s", _median("throughput")),
+        *_round_trip_and_setup(),
+    ]
+
+
+def _processor() -> list[Column]:
+    return [Column("Processor s/s", node, _processor_of(node)) for node in (*NODES, MACHINE)]
+
+
+def _wire() -> Column:
+    return Column("Wire", "bytes per byte", _median("wire_overhead"))
+
+
+def _loss() -> Column:
+    return Column("Loss", "of sent", _metric("loss", lambda it: percentage(it.median)))
+
+
+def _round_trip_and_setup() -> list[Column]:
     round_trip = "Round trip, ms"
     return [
-        Column(throughput, "median", _metric("throughput", lambda it: number(it.median))),
-        Column(
-            throughput, "95 % interval", _metric("throughput", lambda it: compact_interval(it.low, it.high))
-        ),
-        Column(ratio, "median", _metric("throughput", lambda it: number(it.ratio))),
-        Column(ratio, "95 % interval", _ratio_interval),
-        *(Column(processor, node, _processor(node)) for node in (*NODES, MACHINE)),
-        Column("Wire", "bytes per byte", _metric("wire_overhead", lambda it: number(it.median))),
-        Column("Loss", "of sent", _metric("loss", lambda it: percentage(it.median))),
-        Column(delay, "p50", _metric("latency_p50", lambda it: number(it.median))),
-        Column(delay, "p99", _metric("latency_p99", lambda it: number(it.median))),
-        Column(round_trip, "p50", _metric("round_trip_p50", lambda it: number(it.median))),
-        Column(round_trip, "p99", _metric("round_trip_p99", lambda it: number(it.median))),
+        Column(round_trip, "p50", _median("round_trip_p50")),
+        Column(round_trip, "p99", _median("round_trip_p99")),
         Column("Set-up", "ms", lambda result: number(result.proof.setup_ms)),
         Column("n", "(trials)", _metric("throughput", lambda it: f"{it.n_instances} ({it.n_trials})")),
     ]
@@ -72,14 +102,24 @@ def _metric(name: str, text: Callable[[Estimate], str]) -> Callable[[Result], st
     return of
 
 
-def _ratio_interval(result: Result) -> str:
-    estimate = result.throughput
-    if estimate is None or result.treatment.is_baseline:
-        return NOTHING
-    return compact_interval(estimate.ratio_low, estimate.ratio_high)
+def _median(name: str) -> Callable[[Result], str]:
+    return _metric(name, lambda it: number(it.median))
 
 
-def _processor(node: str) -> Callable[[Result], str]:
+def _interval(name: str) -> Callable[[Result], str]:
+    return _metric(name, lambda it: compact_interval(it.low, it.high))
+
+
+def _ratio(name: str) -> Callable[[Result], str]:
+    return _metric(name, lambda it: number(it.ratio))
+
+
+def _ratio_interval(name: str) -> Callable[[Result], str]:
+    interval = _metric(name, lambda it: compact_interval(it.ratio_low, it.ratio_high))
+    return lambda result: NOTHING if result.treatment.is_baseline else interval(result)
+
+
+def _processor_of(node: str) -> Callable[[Result], str]:
     def of(result: Result) -> str:
         estimate = result.processor.get(node)
         return NOTHING if estimate is None else f"{estimate.median:.2f}"

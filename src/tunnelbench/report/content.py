@@ -12,6 +12,7 @@ from tunnelbench.study.cells import Point, Treatment
 from tunnelbench.witness.evidence import Evidence
 
 NODES: tuple[str, ...] = ("host1", "gw1", "gw2", "host2")
+GATEWAYS = ("gw1", "gw2")
 MACHINE = "machine"
 """Stands among the nodes for the whole machine that runs them, and for all else that runs there."""
 
@@ -24,6 +25,11 @@ OUTCOMES = {
     "unfinished": "not reached",
 }
 """How a cell can come out, and the words for it."""
+
+
+def at_fixed_rate(point: Point) -> bool:
+    """Whether datagrams are sent at a given rate: then delay, loss and cost tell tunnels apart, not speed."""
+    return isinstance(point.rate, int)
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Estimate:
     """Lower end of the 95 % interval of the median; None where there are too few instances."""
     high: float | None
     ratio: float | None
-    """To plain IP in the same round and runtime; None where that wasn't measured."""
+    """To plain IP in the same round and runtime; None where that wasn't measured, or says nothing."""
     ratio_low: float | None
     ratio_high: float | None
 
@@ -76,6 +82,32 @@ class Result:
         return self.metrics.get("throughput")
 
     @property
+    def delay(self) -> Estimate | None:
+        """Median one-way delay, ms."""
+        return self.metrics.get("latency_p50")
+
+    @property
+    def ranked_by(self) -> str:
+        """The metric by which it is compared with others at its point."""
+        return "latency_p50" if at_fixed_rate(self.point) else "throughput"
+
+    @property
+    def ranking(self) -> Estimate | None:
+        """That metric's estimate."""
+        return self.metrics.get(self.ranked_by)
+
+    @property
+    def gateways(self) -> float | None:
+        """Processor seconds per second of both gateways together; None where hosts are their own gateways."""
+        costs = [self.processor[node].median for node in GATEWAYS if node in self.processor]
+        return sum(costs) if costs else None
+
+    @property
+    def machine(self) -> float | None:
+        """Processor seconds per second of the whole machine."""
+        return self.processor[MACHINE].median if MACHINE in self.processor else None
+
+    @property
     def encrypted(self) -> bool:
         """Whether the witness demanded, and saw, that the probe is unreadable on the wire."""
         return self.proof.evidence is not None and not self.proof.evidence.marker_expected
@@ -83,10 +115,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Section:
-    """All results at one point, the fastest first."""
+    """All results at one point: the fastest first, or at a fixed rate the one with the least delay."""
 
     point: Point
     results: tuple[Result, ...]
+
+    @property
+    def at_fixed_rate(self) -> bool:
+        """Whether all were sent the same datagrams per second."""
+        return at_fixed_rate(self.point)
 
     def of_runtime(self, runtime: str) -> tuple[Result, ...]:
         """The results of one runtime."""

@@ -54,6 +54,8 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
         outcome_counts=_outcome_counts(content),
         tables=[_table(section) for section in content.sections],
         illustrations=[(point_title(section.point), drawings) for section, drawings in illustrations],
+        has_encrypted=any(result.encrypted for section in content.sections for result in section.results),
+        has_fixed_rates=any(section.at_fixed_rate for section in content.sections),
         has_kernels=any(
             result.runtime == "kernel" for section in content.sections for result in section.results
         ),
@@ -97,7 +99,7 @@ def _outcome_counts(content: Content) -> str:
 
 
 def _table(section: Section) -> Table:
-    columns = columns_for(section.results)
+    columns = columns_for(section)
     runtimes = dict.fromkeys(result.runtime for result in section.results)
     return Table(
         slug=point_slug(section.point),

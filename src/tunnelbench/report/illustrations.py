@@ -34,7 +34,7 @@ def illustrate(section: Section) -> list[Drawing]:
 
 
 def _drawings(section: Section) -> Iterator[Drawing]:
-    for kind in KINDS:
+    for kind in FIXED_RATE_KINDS if section.at_fixed_rate else KINDS:
         drawn = [(result, kind.rows(result)) for result in section.results]
         rows = [
             {"tunnel": result.tunnel, "runtime": result.runtime, **row}
@@ -86,33 +86,35 @@ def _latency_rows(result: Result) -> Rows:
     ]
 
 
-KINDS = (
-    Kind(
-        "throughput",
-        "Throughput in Mbit/s, median and 95 % interval",
-        figures.throughput,
-        _throughput_rows,
-        lambda result: result.throughput and result.throughput.median,
-    ),
-    Kind(
-        "ratio",
-        "Throughput as a ratio to plain IP, median and 95 % interval",
-        figures.ratio,
-        _ratio_rows,
-        lambda result: result.throughput and result.throughput.ratio,
-    ),
-    Kind(
-        "processor",
-        "Processor seconds per second, node by node",
-        figures.processor,
-        _processor_rows,
-        lambda result: sum(result.processor[node].median for node in NODES if node in result.processor),
-    ),
-    Kind(
-        "latency",
-        "Quantiles of the one-way delay in ms",
-        figures.latency,
-        _latency_rows,
-        lambda result: result.metrics["latency_p50"].median if "latency_p50" in result.metrics else None,
-    ),
+_THROUGHPUT = Kind(
+    "throughput",
+    "Throughput in Mbit/s, median and 95 % interval",
+    figures.throughput,
+    _throughput_rows,
+    lambda result: result.throughput and result.throughput.median,
 )
+_RATIO = Kind(
+    "ratio",
+    "Throughput as a ratio to plain IP, median and 95 % interval",
+    figures.ratio,
+    _ratio_rows,
+    lambda result: result.throughput and result.throughput.ratio,
+)
+_PROCESSOR = Kind(
+    "processor",
+    "Processor seconds per second, node by node",
+    figures.processor,
+    _processor_rows,
+    lambda result: sum(result.processor[node].median for node in NODES if node in result.processor),
+)
+_LATENCY = Kind(
+    "latency",
+    "Quantiles of the one-way delay in ms",
+    figures.latency,
+    _latency_rows,
+    lambda result: result.delay and result.delay.median,
+)
+
+KINDS = (_THROUGHPUT, _RATIO, _PROCESSOR, _LATENCY)
+FIXED_RATE_KINDS = (_LATENCY, _PROCESSOR)
+"""All bars of throughput would be alike."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -10,39 +11,55 @@ from rich.table import Table
 from rich.text import Text
 
 from tunnelbench.report.answers import headline_sections
-from tunnelbench.report.content import Content, Result, Section
+from tunnelbench.report.content import Content, Estimate, Result, Section
 from tunnelbench.report.wording import NOTHING, number, percentage, point_title, printable
+
+_LONGEST_TUNNEL = 40
+"""Columns of a terminal beyond which a tunnel's name is folded."""
+_DELAY_LEGEND = "p50 and p99 are quantiles of the one-way delay."
 
 
 def terminal_report(content: Content) -> Group:
-    """Per tunnel and runtime: median throughput of TCP and UDP, its ratio to plain IP, set-up time, proof.
+    """Per tunnel and runtime: what its headline points say, its set-up time, its proof.
 
-    Then every tunnel without a number, with its outcome and reason. Fits 80 columns.
+    That is the median throughput and its ratio to plain IP, or for UDP at a fixed rate the one-way delay and
+    the loss. Then every tunnel without a number, with its outcome and reason. Fits 80 columns.
     """
     parts: list[RenderableType] = [_plain(content.campaign.study_title, "bold"), ""]
-    sections = headline_sections(content.sections)
-    if sections:
+    for sections in _side_by_side(headline_sections(content.sections)):
         parts += [_results(sections), ""]
-        parts += [*(_plain(point_title(section.point)) for section in sections), ""]
+        parts += [*(_plain(point_title(section.point)) for section in sections)]
+        parts += [_DELAY_LEGEND, ""] if any(section.at_fixed_rate for section in sections) else [""]
     if content.unmeasured:
         parts.append(_unmeasured(content))
     return Group(*parts)
+
+
+def _side_by_side(sections: Iterable[Section]) -> list[list[Section]]:
+    """What one table shows, since more don't fit a line: at most one section of each transport."""
+    by_transport: dict[str, list[Section]] = {}
+    for section in sections:
+        by_transport.setdefault(section.point.transport, []).append(section)
+    return [[section for section in row if section] for row in zip_longest(*by_transport.values())]
 
 
 def _results(sections: Sequence[Section]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     table.add_column("Tunnel", overflow="fold")
     for section in sections:
-        table.add_column(f"{_heading(section)}\nMbit/s", justify="right")
-        table.add_column("of\nplain", justify="right")
+        for heading in _headings(section):
+            table.add_column(heading, justify="right")
     table.add_column("Set-up\nms", justify="right")
     table.add_column("Proof", justify="right")
     for runtime, lines in _by_runtime(sections).items():
         table.add_row(_plain(f"in runtime {runtime}", "italic"))
         for tunnel, results in lines.items():
             proof = next(iter(results.values())).proof
-            found = (results.get(section.point.transport) for section in sections)
-            numbers = [text for result in found for text in _numbers(result)]
+            numbers = [
+                text
+                for section in sections
+                for text in _numbers(section, results.get(section.point.transport))
+            ]
             table.add_row(
                 _plain(tunnel), *numbers, number(proof.setup_ms), f"{proof.proven}/{proof.instances}"
             )
@@ -60,24 +77,48 @@ def _by_runtime(sections: Sequence[Section]) -> Mapping[str, Mapping[str, Mappin
     return lines
 
 
-def _numbers(result: Result | None) -> tuple[str, str]:
-    if result is None or result.throughput is None:
+def _headings(section: Section) -> tuple[str, ...]:
+    transport = section.point.transport.upper()
+    if section.at_fixed_rate:
+        return f"{transport}\np50\nms", f"{transport}\np99\nms", f"{transport}\nloss\n%"
+    return f"{transport}\nMbit/s", "of\nplain"
+
+
+def _numbers(section: Section, result: Result | None) -> tuple[str, ...]:
+    if result is None:
+        return (NOTHING,) * len(_headings(section))
+    if section.at_fixed_rate:
+        p50, p99, loss = (result.metrics.get(name) for name in ("latency_p50", "latency_p99", "loss"))
+        return _milliseconds(p50), _milliseconds(p99), _per_cent(loss)
+    if result.throughput is None:
         return NOTHING, NOTHING
     return number(result.throughput.median), percentage(result.throughput.ratio)
 
 
+def _milliseconds(estimate: Estimate | None) -> str:
+    """A median in at most five characters: no finer than a microsecond."""
+    if estimate is None:
+        return NOTHING
+    return f"{estimate.median:.3f}" if estimate.median < 0.00995 else number(estimate.median)
+
+
+def _per_cent(estimate: Estimate | None) -> str:
+    """A median in at most five characters; what is lost, however little, is never 0."""
+    if estimate is None:
+        return NOTHING
+    value = 100 * estimate.median
+    return "<0.01" if 0 < value < 0.00995 else number(value)
+
+
 def _unmeasured(content: Content) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    table.add_column("Without number", overflow="fold")
+    longest = max(len(item.tunnel) for item in content.unmeasured)
+    table.add_column("Without number", overflow="fold", min_width=min(longest, _LONGEST_TUNNEL))
     table.add_column("Outcome", style="yellow")
     table.add_column("Reason", overflow="fold")
     for item in content.unmeasured:
         table.add_row(_plain(item.tunnel), item.outcome, _plain(item.reason))
     return table
-
-
-def _heading(section: Section) -> str:
-    return section.point.transport.upper()
 
 
 def _plain(text: str, style: str = "") -> Text:

@@ -49,6 +49,11 @@ def percentage(ratio: float | None) -> str:
     return f"{100 * ratio:.3g} %"
 
 
+def megabits(rate: int) -> str:
+    """A sending rate, given in bit/s."""
+    return f"{rate / 1e6:g} Mbit/s"
+
+
 def runtime_title(runtime: str | None) -> str:
     """Where the gateways ran, in words."""
     return NOTHING if runtime is None else RUNTIME_TITLES.get(runtime, runtime)
@@ -80,7 +85,7 @@ def _traffic(point: Point) -> str:
     datagrams = f"{point.payload_bytes}-byte datagrams"
     if point.rate is None or point.rate == "max":
         return f"{datagrams} as fast as possible"
-    return f"{datagrams} at {number(point.rate / 1e6)} Mbit/s"
+    return f"{datagrams} at {megabits(point.rate)}"
 
 
 def _size(count: int) -> str:
