@@ -80,7 +80,7 @@ def open_labs() -> list[str]:
     if not runtime_directory().exists():
         return []
     with _locked_directory() as directory:
-        found = _names(directory)
+        found = labs_by_state()
         for name, listening in found.items():
             if not listening:
                 _path(name).unlink(missing_ok=True)
@@ -89,15 +89,10 @@ def open_labs() -> list[str]:
     return [name for name, listening in found.items() if listening]
 
 
-def stale_labs() -> list[str]:
-    """The names of labs whose process was killed and whose socket is still there."""
-    return [name for name, listening in _names(runtime_directory()).items() if not listening]
-
-
-def _names(directory: Path) -> dict[str, bool]:
-    """Every socket's lab, and whether anybody listens."""
+def labs_by_state() -> dict[str, bool]:
+    """Every lab that has a socket, and whether anybody listens on it; sweeps nothing up."""
     found: dict[str, bool] = {}
-    for path in sorted(directory.glob(f"*{_SUFFIX}")):
+    for path in sorted(runtime_directory().glob(f"*{_SUFFIX}")):
         stream = _connect(path)
         found[path.name.removesuffix(_SUFFIX)] = stream is not None
         if stream is not None:

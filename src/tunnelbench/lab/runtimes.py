@@ -19,6 +19,7 @@ from tunnelbench.lab.node import Node
 Key = TypeVar("Key", bound=Hashable)
 
 _MOST_NAMED = 3
+_OTHER_IMAGE = "an image of another release may do"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,9 @@ async def place(
     return {
         key: _place_one(needs, forced, here, there or _untried(image))
         if key in carried
-        else Placement(None, f"the image {image.name} lacks {_listing(sorted(needs.programs & absent))}")
+        else Placement(
+            None, f"the image {image.name} lacks {_listing(sorted(needs.programs & absent))}; {_OTHER_IMAGE}"
+        )
         for key, needs in wanted.items()
     }
 
@@ -86,7 +89,7 @@ def _place_one(needs: Needs, forced: Runtime | None, here: _Survey, there: _Surv
     if not here.missing(needs):
         return Placement(Runtime.NAMESPACE, f"{here.kernel} has what it needs")
     if there.missing(needs) or there.failure:
-        return Placement(None, f"{here.complaint(needs)}, and {there.complaint(needs)}")
+        return Placement(None, f"{here.complaint(needs)}, and {there.complaint(needs)}; {_OTHER_IMAGE}")
     if needs.user_space:
         return Placement(
             None,
