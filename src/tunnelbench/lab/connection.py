@@ -79,14 +79,14 @@ class Connection:
             raise NodeError(f"{self._name} answered {type(answer).__name__} to {type(request).__name__}")
         return answer
 
-    async def close(self) -> None:
-        """Closes the stream, which ends the node."""
+    async def close(self, reason: str = "it was closed") -> None:
+        """Closes the stream, which ends the node; whoever waits for it is told the reason."""
+        self._end(reason)
         if self._writer is not None:
             self._writer.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._end("it was closed")
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         reason = "its stream ended"

@@ -54,7 +54,8 @@ class KernelNode:
     async def _end_with_kernel(self) -> None:
         """A kernel that panics closes no stream: its hull still holds the other end."""
         await self._kernel.ended()
-        await self.node.close()
+        panic = next((line.strip() for line in self._kernel.lines if "Kernel panic" in line), None)
+        await self.node.close(panic or "its kernel ended")
 
 
 async def start_kernel_node(

@@ -289,9 +289,9 @@ class Node:
         if not self.alive:
             raise NodeError(f"{self.name} ended while it came up")
 
-    async def close(self) -> None:
-        """Closes the stream, which ends the node and all on it."""
-        await self._connection.close()
+    async def close(self, reason: str = "it was closed") -> None:
+        """Closes the stream, which ends the node and all on it; whoever waits for it is told the reason."""
+        await self._connection.close(reason)
 
     @property
     def alive(self) -> bool:
