@@ -1,0 +1,239 @@
+"""Every VPN in a real lab: up, carrying, read back, gone without a trace; and what happens when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import signal
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack
+
+import pytest
+import pytest_asyncio
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from tunnelbench.lab.cleanliness import Snapshot, leftovers, snapshot
+from tunnelbench.lab.connection import NodeError
+from tunnelbench.lab.image import find
+from tunnelbench.lab.lab import Lab, LabPlan, Runtime
+from tunnelbench.lab.node import Node
+from tunnelbench.lab.runtimes import Placement, place
+from tunnelbench.lab.topology import TOPOLOGIES, Addresses
+from tunnelbench.tunnels import all_tunnels, openssh, openvpn, wireguard_go
+from tunnelbench.tunnels.base import Established, Gateway, Tunnel
+from tunnelbench.tunnels.certificates import Authority, Identity, Role
+from tunnelbench.witness.witness import await_first_reply
+
+pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
+
+
+def two_suites(tunnel: Tunnel) -> set[str]:
+    """The first and the last: a classic cipher with a hash, and an AEAD where there are any."""
+    names = list(tunnel.suites)
+    return {names[0], names[-1]}
+
+
+TRIED = [(vpn, suite) for vpn, tunnel in all_tunnels().items() for suite in sorted(two_suites(tunnel))]
+IN_USER_SPACE = [
+    ("openvpn", "aes-128-gcm"),
+    ("ssh-port-forwarding", "aes128-gcm"),
+    ("ssh-vpn", "aes128-gcm"),
+    ("wireguard-go", "chacha20-poly1305"),
+]
+HANGS_SECONDS = 60
+
+
+class Bench:
+    """Labs to bring tunnels up in, one for each runtime of the gateways, and where each suite can run."""
+
+    def __init__(self, labs: Mapping[Runtime, Lab], placements: Mapping[tuple[str, str], Placement]) -> None:
+        self._labs = labs
+        self._placements = placements
+
+    def lab_for(self, vpn: str, suite: str) -> Lab:
+        placement = self._placements[vpn, suite]
+        if placement.runtime is None:
+            pytest.skip(placement.reason)
+        return self._labs[placement.runtime]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bench() -> AsyncGenerator[Bench]:
+    image, topology = find(), TOPOLOGIES["site-to-site"]
+    wanted = [(all_tunnels()[vpn], suite) for vpn, suite in {*TRIED, *IN_USER_SPACE}]
+    needs = {(tunnel.name, suite): tunnel.needs(tunnel.suites[suite]) for tunnel, suite in wanted}
+    placements = await place(image, needs)
+    async with AsyncExitStack() as cleanup:
+        labs: dict[Runtime, Lab] = {}
+        for runtime in {placement.runtime for placement in placements.values() if placement.runtime}:
+            plan = LabPlan(topology, image, dict.fromkeys(topology.gateways, runtime))
+            labs[runtime] = await cleanup.enter_async_context(Lab(plan))
+            for end in gateways(labs[runtime]):
+                await settle(end.node)
+        yield Bench(labs, placements)
+
+
+async def settle(node: Node) -> None:
+    """Waits for what the kernel makes by itself: it is no trace of a tunnel."""
+    for kind in ("ipip", "gre"):
+        # With the first link of a kind come devices that nobody can remove.
+        await node.run("ip", "link", "add", "first", "type", kind, "remote", "127.0.0.1", check=False)
+        await node.run("ip", "link", "del", "first", check=False)
+    link_local = "until [ $(ip -6 -o address show scope link | wc -l) -ge 2 ]; do sleep 0.02; done"
+    await node.run("sh", "-c", link_local)
+
+
+def gateways(lab: Lab) -> tuple[Gateway, Gateway]:
+    left, right = lab.sites
+    return (
+        Gateway(lab.nodes[left.gateway], left, right),
+        Gateway(lab.nodes[right.gateway], right, left),
+    )
+
+
+async def up(lab: Lab, vpn: str, suite: str, cleanup: AsyncExitStack) -> Established:
+    tunnel = all_tunnels()[vpn]
+    return await tunnel.up(*gateways(lab), tunnel.suites[suite], cleanup)
+
+
+async def state(lab: Lab) -> Mapping[str, tuple[Snapshot, str]]:
+    """What both gateways have, with the files of daemons."""
+    return {end.node.name: (await snapshot(end.node), await files(end.node)) for end in gateways(lab)}
+
+
+async def files(node: Node) -> str:
+    return (await node.run("find", "/run", "/tmp", "(", "-type", "f", "-o", "-type", "s", ")")).text
+
+
+async def assert_as_before(lab: Lab, before: Mapping[str, tuple[Snapshot, str]]) -> None:
+    for node in (end.node for end in gateways(lab)):
+        snapshot_before, files_before = before[node.name]
+        assert await leftovers(node, snapshot_before) == ()
+        assert await files(node) == files_before
+
+
+@pytest.mark.parametrize(("vpn", "suite"), TRIED)
+async def test_it_carries_says_its_suite_and_leaves_nothing(bench: Bench, vpn: str, suite: str) -> None:
+    lab = bench.lab_for(vpn, suite)
+    before = await state(lab)
+    for _ in range(2):
+        async with AsyncExitStack() as cleanup:
+            established = await up(lab, vpn, suite, cleanup)
+            for traffic in all_tunnels()[vpn].carries:
+                assert await await_first_reply(lab, established, traffic, 10) is not None, traffic
+            assert (await established.read_back()).suite == suite
+            assert established.dead() is None
+        await assert_as_before(lab, before)
+
+
+async def test_keys_are_new_each_time_and_readable_by_root_alone(bench: Bench) -> None:
+    """Whatever file of a daemon has a private key in it."""
+    seen: set[str] = set()
+    for vpn, suite in IN_USER_SPACE * 2:
+        lab = bench.lab_for(vpn, suite)
+        async with AsyncExitStack() as cleanup:
+            await up(lab, vpn, suite, cleanup)
+            for end in gateways(lab):
+                found = await end.node.run("grep", "-rlsiE", "PRIVATE ?KEY", "/run", check=False)
+                assert found.text, f"{vpn}: no private key found on {end.node.name}"
+                for path in found.text.split():
+                    mode = await end.node.run("stat", "--format=%a", path)
+                    assert mode.text.strip() == "600", path
+                    key = (await end.node.run("grep", "-A3", "-iE", "PRIVATE ?KEY", path)).text
+                    assert key not in seen
+                    seen.add(key)
+
+
+@pytest.mark.parametrize(("vpn", "suite"), IN_USER_SPACE)
+async def test_a_daemon_that_dies_is_named(bench: Bench, vpn: str, suite: str) -> None:
+    lab = bench.lab_for(vpn, suite)
+    before = await state(lab)
+    for position in range(2):
+        async with AsyncExitStack() as cleanup:
+            established = await up(lab, vpn, suite, cleanup)
+            victim = established.programs[position]
+            await victim.signal(signal.SIGKILL)
+            await victim.ended()
+            assert established.dead() is victim
+        await assert_as_before(lab, before)
+
+
+async def test_a_session_of_sshd_that_dies_ends_its_client(bench: Bench) -> None:
+    lab = bench.lab_for("ssh-vpn", "aes128-gcm")
+    async with AsyncExitStack() as cleanup:
+        established = await up(lab, "ssh-vpn", "aes128-gcm", cleanup)
+        client, server = established.programs
+        await gateways(lab)[1].node.run("pkill", "-KILL", "-f", "sshd: root")
+        async with asyncio.timeout(HANGS_SECONDS):
+            await client.ended()
+        assert server.running
+        assert established.dead() is client
+
+
+class TwoAuthorities(Authority):
+    """Issues the client's certificate under an authority that nobody knows."""
+
+    def issue(self, name: str, role: Role) -> Identity:
+        return Authority().issue(name, role) if role == "client" else super().issue(name, role)
+
+
+async def fails_to_come_up(lab: Lab, vpn: str, suite: str) -> str:
+    """Brings a tunnel up that can't come up, has it leave nothing, and returns what it complained of."""
+    before = await state(lab)
+    async with asyncio.timeout(HANGS_SECONDS):
+        with pytest.raises(NodeError) as failure:
+            async with AsyncExitStack() as cleanup:
+                await up(lab, vpn, suite, cleanup)
+    await assert_as_before(lab, before)
+    return str(failure.value)
+
+
+async def test_openvpn_with_a_wrong_certificate_says_so(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = bench.lab_for("openvpn", "aes-128-gcm")
+    monkeypatch.setattr(openvpn, "Authority", TwoAuthorities)
+    complaint = await fails_to_come_up(lab, "openvpn", "aes-128-gcm")
+    assert "VERIFY ERROR" in complaint or "alert unknown ca" in complaint
+
+
+async def test_ssh_with_a_wrong_key_says_so(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = bench.lab_for("ssh-vpn", "aes128-gcm")
+    stranger = Ed25519PrivateKey.generate().public_key()
+    text = stranger.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+    monkeypatch.setattr(openssh, "_public", lambda _key: text)  # pyright: ignore
+    complaint = await fails_to_come_up(lab, "ssh-vpn", "aes128-gcm")
+    assert "Host key verification failed" in complaint
+    assert "Server listening" in complaint
+
+
+async def test_wireguard_with_a_wrong_key_says_how_far_it_came(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = bench.lab_for("wireguard-go", "chacha20-poly1305")
+    stranger = X25519PrivateKey.generate().public_key()
+    text = b64encode(stranger.public_bytes_raw()).decode()
+    monkeypatch.setattr(wireguard_go, "_public", lambda _key: text)  # pyright: ignore
+    monkeypatch.setattr(wireguard_go, "READY_SECONDS", 1.0)
+    complaint = await fails_to_come_up(lab, "wireguard-go", "chacha20-poly1305")
+    assert "wireguard-go was not ready within 1 s" in complaint
+    assert "Sending handshake initiation" in complaint
+
+
+@pytest.mark.parametrize(("vpn", "suite"), IN_USER_SPACE)
+async def test_a_peer_that_does_not_answer_is_given_up(
+    bench: Bench, vpn: str, suite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = bench.lab_for(vpn, suite)
+    for module in (openvpn, openssh, wireguard_go):
+        monkeypatch.setattr(module, "READY_SECONDS", 1.0)
+    left, right = gateways(lab)
+    nowhere = dataclasses.replace(left.peer, outside=Addresses.parse("192.168.0.99/24", "fd00:0::99/64"))
+    tunnel, before = all_tunnels()[vpn], await state(lab)
+    with pytest.raises(NodeError, match=r"(not ready within 1 s|before it was ready); its last lines:\n\S"):
+        async with asyncio.timeout(HANGS_SECONDS), AsyncExitStack() as cleanup:
+            await tunnel.up(dataclasses.replace(left, peer=nowhere), right, tunnel.suites[suite], cleanup)
+    await assert_as_before(lab, before)
