@@ -131,9 +131,9 @@ async def connect(
         "authorized_keys": _lines(_public(client_key)),
     }
     client_files = {
-        "ssh_config": _lines(*_client_options(right), *negotiable, *client_options),
+        "ssh_config": _lines(*_client_options(left), *negotiable, *client_options),
         "user_key": _private(client_key),
-        "known_hosts": _lines(f"{right.site.gateway} {_public(server_key)}"),
+        "known_hosts": _lines(f"{left.peer.gateway} {_public(server_key)}"),
     }
     # Here sshd locks itself up before it talks to strangers.
     await place_files(right.node, "/run/sshd", {}, cleanup)
@@ -142,7 +142,7 @@ async def connect(
     server_command = ("/usr/sbin/sshd", "-D", "-e", "-f", f"{DIRECTORY}/sshd_config")
     server = await start_daemon(right.node, cleanup, *server_command)
     await server.line("Server listening", READY_SECONDS)
-    client_command = ("ssh", "-v", "-N", "-F", f"{DIRECTORY}/ssh_config", right.site.gateway)
+    client_command = ("ssh", "-v", "-N", "-F", f"{DIRECTORY}/ssh_config", left.peer.gateway)
     client = await start_daemon(left.node, cleanup, *client_command)
     try:
         await client.line(ready, READY_SECONDS)
@@ -183,14 +183,14 @@ def _server_options(end: Gateway) -> Sequence[str]:
     )
 
 
-def _client_options(server: Gateway) -> Sequence[str]:
+def _client_options(end: Gateway) -> Sequence[str]:
     return (
-        f"HostName {server.site.outside.ipv4.ip}",
+        f"HostName {end.peer.outside.ipv4.ip}",
         f"Port {PORT}",
         "User root",
         f"IdentityFile {DIRECTORY}/user_key",
         "IdentitiesOnly yes",
-        f"HostKeyAlias {server.site.gateway}",
+        f"HostKeyAlias {end.peer.gateway}",
         f"UserKnownHostsFile {DIRECTORY}/known_hosts",
         "GlobalKnownHostsFile none",
         "StrictHostKeyChecking yes",

@@ -73,6 +73,8 @@ async def _start(
 ) -> Program:
     configuration = _configuration(end, own, peer).encode()
     await place_files(end.node, DIRECTORY, {f"{INTERFACE}.conf": configuration}, cleanup)
+    # Here wireguard-go makes the socket by which it is configured, and leaves it when it is killed.
+    await place_files(end.node, "/run/wireguard", {}, cleanup)
     daemon = await start_daemon(end.node, cleanup, "wireguard-go", "-f", INTERFACE, environment=_ENVIRONMENT)
     await daemon.line("UAPI listener started", READY_SECONDS)
     await end.node.run("wg", "setconf", INTERFACE, f"{DIRECTORY}/{INTERFACE}.conf")
