@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 import tunnelbench
+from tunnelbench.commands.doctor import doctor_command
 from tunnelbench.commands.image import image_app
+from tunnelbench.commands.lab import lab_app
 from tunnelbench.commands.list import list_app
 from tunnelbench.commands.run import report_command, resume_command, run_command
 from tunnelbench.errors import UserError
@@ -26,6 +28,8 @@ app = typer.Typer(
 app.command("run")(run_command)
 app.command("resume")(resume_command)
 app.command("report")(report_command)
+app.command("doctor")(doctor_command)
+app.add_typer(lab_app, name="lab")
 app.add_typer(list_app, name="list")
 app.add_typer(image_app, name="image")
 
