@@ -12,6 +12,7 @@ from rich.table import Table
 
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.load import drivers
+from tunnelbench.study.catalogue import Vpn
 from tunnelbench.study.library import bundled
 from tunnelbench.tunnels import all_tunnels
 
@@ -27,18 +28,23 @@ def _vpn_names() -> list[str]:
 
 @list_app.command()
 def vpns(as_json: Json = False) -> None:
-    """Every VPN: its name, what it is, how many suites it has and what it carries."""
-    rows: list[Row] = [
-        {
-            "name": name,
-            "title": vpn.title,
-            "suites": list(vpn.suites),
-            "carries": sorted(f"{transport} over {ip}" for transport, ip in vpn.carries),
-            "packets": "in the kernel" if all_tunnels()[name].in_kernel else "through a program",
-        }
-        for name, vpn in catalogue().vpns.items()
-    ]
-    _show(rows, as_json)
+    """Every VPN: its name, what it is, how many suites it has, what it carries, what handles its packets."""
+    known = catalogue().vpns.values()
+    if as_json:
+        _print_json([_everything_about(vpn) for vpn in known])
+        return
+    _print_table(
+        [
+            {
+                "name": vpn.name,
+                "title": vpn.title,
+                "suites": str(len(vpn.suites)),
+                "carries": _carries(vpn),
+                "packets": "kernel" if all_tunnels()[vpn.name].in_kernel else "program",
+            }
+            for vpn in known
+        ]
+    )
 
 
 @list_app.command()
@@ -78,13 +84,43 @@ def loads(as_json: Json = False) -> None:
     _show(rows, as_json)
 
 
+def _everything_about(vpn: Vpn) -> Row:
+    return {
+        "name": vpn.name,
+        "title": vpn.title,
+        "suites": list(vpn.suites),
+        "carries": sorted(f"{transport} over {ip}" for transport, ip in vpn.carries),
+        "packets": "in the kernel" if all_tunnels()[vpn.name].in_kernel else "through a program",
+    }
+
+
+def _carries(vpn: Vpn) -> str:
+    """Transports and IP versions, such as `TCP, UDP; IPv4, IPv6`; apart where they don't all combine."""
+    transports: dict[tuple[str, ...], list[str]] = {}
+    for transport in sorted({transport for transport, _ in vpn.carries}):
+        families = tuple(sorted(ip for carried, ip in vpn.carries if carried == transport))
+        transports.setdefault(families, []).append(transport.upper())
+    return " / ".join(
+        f"{', '.join(names)}; {', '.join(ip.replace('ip', 'IP') for ip in families)}"
+        for families, names in transports.items()
+    )
+
+
 def _show(rows: list[Row], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    table = Table(box=None, padding=(0, 2, 0, 0))
+        _print_json(rows)
+    else:
+        _print_table(rows)
+
+
+def _print_json(rows: list[Row]) -> None:
+    typer.echo(json.dumps(rows, indent=2))
+
+
+def _print_table(rows: list[Row]) -> None:
+    table = Table(box=None, padding=(0, 1), pad_edge=False, collapse_padding=True)
     for column in rows[0]:
-        table.add_column(column, overflow="fold", no_wrap=column == "name")
+        table.add_column(column, overflow="fold", no_wrap=column in ("name", "carries"))
     for row in rows:
         table.add_row(*(", ".join(cell) if isinstance(cell, list) else cell for cell in row.values()))
     Console().print(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -15,15 +15,16 @@ from tunnelbench.campaign.campaign import Wish, resume, start
 from tunnelbench.commands.live import LiveView
 from tunnelbench.errors import UserError
 from tunnelbench.lab.lab import Runtime
-from tunnelbench.report.as_json import report_json
-from tunnelbench.report.build import build_report
-from tunnelbench.report.collect import collect
-from tunnelbench.report.terminal import terminal_report
+from tunnelbench.report.build import build_report_apart
+from tunnelbench.store.database import FILE_NAME
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.library import bundled, resolve
 from tunnelbench.study.quantity import parse_seconds
 
 _INTERRUPTED_STATUS = 130
+
+Campaign = Callable[[LiveView], Coroutine[object, object, str]]
+"""Runs a campaign before a view, and returns why it ended."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON, and nothing else.")]
 
@@ -46,9 +47,7 @@ def run_command(
     path = resolve(study)
     wish = Wish(rounds=rounds, budget=_seconds(budget), runtime=_runtime(runtime))
     directory = out or Path(f"{path.stem}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
-    console = Console(stderr=True)
-    with LiveView(console) as view:
-        _finish(start(_text(path), str(path), directory, wish, view), directory, console, as_json)
+    _run(lambda view: start(_text(path), str(path), directory, wish, view), directory, as_json)
 
 
 def resume_command(
@@ -56,9 +55,7 @@ def resume_command(
     as_json: Json = False,
 ) -> None:
     """Go on with a campaign that was interrupted or killed; its finished trials are kept."""
-    console = Console(stderr=True)
-    with LiveView(console) as view:
-        _finish(resume(directory, view), directory, console, as_json)
+    _run(lambda view: resume(directory, view), directory, as_json)
 
 
 def report_command(
@@ -69,28 +66,53 @@ def report_command(
     _report(directory, Console(stderr=True), as_json)
 
 
-def _finish(
-    campaign: Coroutine[object, object, str], directory: Path, console: Console, as_json: bool
-) -> None:
+def _run(campaign: Campaign, directory: Path, as_json: bool) -> None:
+    console = Console(stderr=True)
     try:
-        why = asyncio.run(campaign)
+        with LiveView(console) as view:
+            why = asyncio.run(campaign(view))
     except KeyboardInterrupt:
-        console.print(f"Stopped; all finished trials are kept. Go on with: tunnelbench resume {directory}")
+        _leave_behind(directory, console)
         raise typer.Exit(_INTERRUPTED_STATUS) from None
-    console.print(f"Done: {why}.", highlight=False)
+    _say(console, f"Done: {why}.")
     _report(directory, console, as_json)
 
 
-def _report(directory: Path, console: Console, as_json: bool) -> None:
+def _leave_behind(directory: Path, console: Console) -> None:
+    """What an interrupted campaign is good for: it can go on, and what is finished has its report."""
+    if not (directory / FILE_NAME).exists():
+        _say(console, "Stopped before the first trial.")
+        return
+    _say(console, f"Stopped; all finished trials are kept. Go on with: tunnelbench resume {directory}")
     with CampaignData(directory) as data:
-        with console.status("Writing the report"):
-            page = build_report(data, directory)
+        has_trials = not data.trials().is_empty()
+    if has_trials:
+        _say(console, f"Report of what is finished: {_build_report(directory, console)}")
+
+
+def _report(directory: Path, console: Console, as_json: bool) -> None:
+    # Here, since they take memory that a campaign has better use for.
+    from tunnelbench.report.as_json import report_json
+    from tunnelbench.report.collect import collect
+    from tunnelbench.report.terminal import terminal_report
+
+    page = _build_report(directory, console)
+    with CampaignData(directory) as data:
         content = collect(data)
     if as_json:
         typer.echo(report_json(content))
     else:
         Console().print(terminal_report(content))
-    console.print(f"Report: {page}", highlight=False, soft_wrap=True)
+    _say(console, f"Report: {page}")
+
+
+def _build_report(directory: Path, console: Console) -> Path:
+    with console.status("Writing the report"):
+        return build_report_apart(directory, directory)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _seconds(text: str | None) -> float | None:
