@@ -43,6 +43,11 @@ class Connection:
         self._received = asyncio.Event()
         self._end_reason: str | None = None
 
+    @property
+    def obituary(self) -> str:
+        """That the node is gone, and why."""
+        return f"{self._name} is gone: {self._end_reason or 'never started'}"
+
     async def open(self, stream: socket.socket) -> None:
         """Starts to use `stream`, a connected socket."""
         reader, self._writer = await asyncio.open_connection(sock=stream)
@@ -59,7 +64,7 @@ class Connection:
         Raises NodeError when the node refuses, is gone, or does not answer in time.
         """
         if self._writer is None or self._end_reason is not None:
-            raise NodeError(f"{self._name} is gone: {self._end_reason or 'never started'}")
+            raise NodeError(self.obituary)
         number = next(self._numbers)
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = waiting
@@ -170,7 +175,7 @@ class Connection:
         self._end_reason = reason
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(NodeError(f"{self._name} is gone: {reason}"))
+                waiting.set_exception(NodeError(self.obituary))
         self._on_end()
 
 

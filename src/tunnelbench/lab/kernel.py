@@ -21,6 +21,8 @@ AGENT_PATH = "/run/tunnelbench/tbnode"
 MEMORY_MEGABYTES = 160
 _BOOT_SECONDS = 30.0
 _QUEUE_DEPTH = 128
+_CONSOLE_LINES = 80
+"""Enough for a panic with its traces."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class KernelNode:
 
     def console(self) -> str:
         """The last lines of the kernel's console."""
-        return self._kernel.log_tail(30)
+        return self._kernel.log_tail(_CONSOLE_LINES)
 
     async def _end_with_kernel(self) -> None:
         """A kernel that panics closes no stream: its hull still holds the other end."""

@@ -366,6 +366,8 @@ class Node:
             if program.running and self.alive:
                 await program.stop()
             raise
+        if not self.alive:
+            raise NodeError(self._connection.obituary)
         if check and completed.status != 0:
             raise ProgramError(self.name, arguments, completed)
         return completed
