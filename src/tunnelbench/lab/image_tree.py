@@ -21,13 +21,14 @@ MODULES = Path("usr/lib/uml/modules")
 PACKAGES = (
     *("bash", "coreutils", "procps", "ca-certificates", "netbase", "openssl"),
     *("user-mode-linux", "kmod"),
-    *("iproute2", "iputils-ping", "ethtool", "nftables", "tcpdump", "iperf3"),
+    *("iproute2", "iputils-ping", "ethtool", "nftables", "tcpdump"),
+    *("iperf3", "iperf", "netperf", "d-itg"),
     *("openvpn", "openssh-server", "openssh-client", "wireguard-go", "wireguard-tools"),
 )
 
 MISSING_PACKAGES = {
-    "bullseye": frozenset({"wireguard-go"}),
-    "bookworm": frozenset[str](),
+    "bullseye": frozenset({"wireguard-go", "netperf"}),
+    "bookworm": frozenset({"netperf"}),
     "trixie": frozenset[str](),
 }
 """The Debian releases an image can be made of, and which of PACKAGES each lacks."""
