@@ -15,7 +15,7 @@ use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::Signal;
-use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, Uid, chdir, fork, getuid, pipe, pivot_root, sethostname};
 
@@ -266,10 +266,10 @@ fn add_devices(directory: &Path) -> io::Result<()> {
     for name in ["net", "pts", "shm"] {
         fs::create_dir(directory.join(name))?;
     }
+    umask(Mode::empty());
     for (name, major, minor) in DEVICES {
         let target = directory.join(name);
         let mode = Mode::from_bits_truncate(0o666);
-        nix::sys::stat::umask(Mode::empty());
         if mknod(&target, SFlag::S_IFCHR, mode, makedev(major, minor)).is_ok()
             && File::open(&target).is_ok_or_absent()
         {
@@ -282,6 +282,7 @@ fn add_devices(directory: &Path) -> io::Result<()> {
             bind(&source, &target)?;
         }
     }
+    umask(Mode::from_bits_truncate(0o022));
     mount_kind(
         "devpts",
         &directory.join("pts"),

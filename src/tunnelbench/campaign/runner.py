@@ -83,6 +83,6 @@ async def _run_stored(
 def _leftover(item: str) -> WarningRecord:
     return WarningRecord(
         "leftover",
-        f"after the tunnel was taken down, {item} was left over",
+        f"the lab was not as before after the tunnel was taken down: {item}",
         "The lab was built anew for the next instance; if this happens often, report it.",
     )

@@ -36,8 +36,10 @@ async def snapshot(node: Node) -> Snapshot:
         parent, _, name = line.strip().partition(" ")
         if parent not in ("0", _KERNEL_THREADS_PARENT) and name.strip() != "ps" and name.strip() != "ip":
             names[name.strip()] += 1
-    network = [*_links(links.text), *addresses.text.splitlines(), *others.text.splitlines()]
-    return Snapshot(names, frozenset(" ".join(line.split()) for line in network))
+    lines = [*_links(links.text), *addresses.text.splitlines(), *others.text.splitlines()]
+    # Link-local addresses come by themselves, a while after their links.
+    network = (" ".join(line.split()) for line in lines if "fe80:" not in line)
+    return Snapshot(names, frozenset(network))
 
 
 def _links(text: str) -> list[str]:
@@ -46,12 +48,13 @@ def _links(text: str) -> list[str]:
 
 
 async def leftovers(node: Node, before: Snapshot) -> tuple[str, ...]:
-    """What the node has more than before, after a patience of two seconds; empty when it is clean."""
+    """What the node has more or less than before, after a patience of two seconds; empty when it is clean."""
     deadline = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
     while True:
         now = await snapshot(node)
-        more = [f"process {name}" for name in Counter(now.processes) - Counter(before.processes)]
-        more += sorted(now.network - before.network)
-        if not more or asyncio.get_running_loop().time() > deadline:
-            return tuple(f"{node.name}: {item}" for item in more)
+        changes = [f"process {name}" for name in Counter(now.processes) - Counter(before.processes)]
+        changes += sorted(now.network - before.network)
+        changes += [f"no longer {item}" for item in sorted(before.network - now.network)]
+        if not changes or asyncio.get_running_loop().time() > deadline:
+            return tuple(f"{node.name}: {item}" for item in changes)
         await asyncio.sleep(_LOOK_EVERY_SECONDS)

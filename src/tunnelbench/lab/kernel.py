@@ -96,6 +96,8 @@ async def start_kernel_node(
         f"umid={name}",
         "quiet",
         "panic=-1",
+        # No tunl0, gre0 and the like, which would come with a first tunnel and outlast it.
+        "fb_tunnels=none",
         *vectors,
         "--",
         "guest",
