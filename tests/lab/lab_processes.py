@@ -20,16 +20,17 @@ def descendants(process: int) -> list[int]:
 
 
 def survivors(processes: Iterable[int]) -> list[int]:
-    """Those that still run after ample time; one that is dead and waits for its parent to notice does not."""
+    """Those that still run after ample time."""
     remaining = list(processes)
     deadline = time.monotonic() + _HANGS_SECONDS
     while remaining and time.monotonic() < deadline:
-        remaining = [process for process in remaining if _runs(process)]
+        remaining = [process for process in remaining if runs(process)]
         time.sleep(0.02)
     return remaining
 
 
-def _runs(process: int) -> bool:
+def runs(process: int) -> bool:
+    """Whether a process runs; one that is dead and waits for its parent to notice does not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -131,8 +131,8 @@ class Lab:
                     end.close()
             for _, theirs in serials.values():
                 theirs.close()
-        for node, outer in self._outer.items():
-            self.nodes[node] = self._kernels[node].node if node in self._kernels else outer.node
+        for node in self.topology.nodes:
+            self.nodes[node] = (self._kernels[node] if node in self._kernels else self._outer[node]).node
         await asyncio.gather(*(self._configure(name, node) for name, node in self.nodes.items()))
         await self.give_names(Family)
         if self.plan.shaping.shapes:
