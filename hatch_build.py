@@ -18,7 +18,7 @@ class AgentBuildHook(BuildHookInterface):  # pyright: ignore[reportMissingTypeAr
         """Runs before the wheel is put together; raises RuntimeError where there is no usable cargo."""
         if shutil.which("cargo") is None:
             raise RuntimeError(
-                "cargo is missing, and the node agent is written in Rust: install Rust 1.88 or later "
+                "cargo is missing, and the node agent is written in Rust: install Rust 1.91 or later "
                 "(on Debian 12: apt install rustc-web cargo-web)"
             )
         root = Path(self.root)
