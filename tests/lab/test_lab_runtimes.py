@@ -57,7 +57,7 @@ async def test_each_is_placed_where_it_can_run_with_the_reason() -> None:
     assert placed["nowhere"].reason.startswith(f"{here} lacks wings, and {there} lacks wings")
     assert "--runtime kernel" in placed["through programs"].reason
     assert f"the image {image.name} lacks no-such-vpn" in placed["no program"].reason
-    assert descendants(os.getpid()) == before
+    assert set(descendants(os.getpid())) <= set(before)
 
 
 async def test_a_forced_runtime_is_kept_to() -> None:
