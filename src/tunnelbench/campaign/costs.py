@@ -1,4 +1,4 @@
-"""What a stretch of traffic cost: processor time of every node, and bytes on the wire."""
+"""What traffic cost: processor time of every node, and bytes on the wire."""
 
 from __future__ import annotations
 
@@ -15,59 +15,50 @@ MACHINE = "machine"
 _SECOND = 1_000_000_000
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The counters of every node at one moment."""
+Accounts = Mapping[str, Counters]
+"""The counters of every node, or of the hull of one that is a kernel: all that it costs this machine."""
 
-    accountants: Mapping[str, Counters]
-    """Of the node, or of the hull of a node that is a kernel: all that it costs this machine."""
-    wire: Counters
-    """Of the gateway at whose end of the wire packets are counted, as its own kernel counts them."""
+NodeCosts = Mapping[str, Mapping[str, float]]
+"""Node to field to processor seconds per second."""
 
 
-@dataclass(frozen=True)
-class Costs:
-    """What happened between two readings, per second."""
-
-    nodes: Mapping[str, Mapping[str, float]]
-    """Node to field to processor seconds per second."""
-    wire_bytes: float
-    """Bytes per second that left on the wire in the direction of the payload, Ethernet headers included."""
-    wire_packets: float
-    """Packets per second, likewise."""
-
-
-async def read(lab: Lab) -> Reading:
+async def read_accounts(lab: Lab) -> Accounts:
     """Reads all nodes at once."""
     names = list(lab.nodes)
-    accounts, wire = await asyncio.gather(
-        asyncio.gather(*(lab.accountant(name).counters() for name in names)),
-        lab.nodes[lab.sites[0].gateway].counters(),
-    )
-    return Reading(dict(zip(names, accounts, strict=True)), wire)
+    accounts = await asyncio.gather(*(lab.accountant(name).counters() for name in names))
+    return dict(zip(names, accounts, strict=True))
 
 
-def costs_between(lab: Lab, before: Reading, after: Reading, *, forward: bool) -> Costs:
-    """The costs of the time between two readings; `forward` is traffic from the first site to the second."""
+def node_costs(lab: Lab, before: Accounts, after: Accounts) -> NodeCosts:
+    """The costs of the time between two readings."""
     nodes: dict[str, Mapping[str, float]] = {}
-    for name, first in before.accountants.items():
-        last = after.accountants[name]
+    for name, first in before.items():
+        last = after[name]
         seconds = (last.clock - first.clock) / _SECOND
         user = (last.processes.user - first.processes.user) / seconds
         system = (last.processes.system - first.processes.system) / seconds
         # A kernel's own split between user and system is not that of its process on this machine.
         split = {"user": user, "system": system} if lab.plan.runtime(name) is Runtime.NAMESPACE else {}
         nodes[name] = {**split, "total": user + system}
-    nodes[MACHINE] = _machine(next(iter(before.accountants.values())), next(iter(after.accountants.values())))
+    nodes[MACHINE] = _machine(next(iter(before.values())), next(iter(after.values())))
+    return nodes
 
-    interface = next(end.interface for end in lab.topology.wire.ends if end.node == lab.sites[0].gateway)
-    first, last = before.wire.interfaces[interface], after.wire.interfaces[interface]
-    seconds = (after.wire.clock - before.wire.clock) / _SECOND
-    if forward:
-        counted = (last.sent_bytes - first.sent_bytes, last.sent_packets - first.sent_packets)
-    else:
-        counted = (last.received_bytes - first.received_bytes, last.received_packets - first.received_packets)
-    return Costs(nodes, counted[0] / seconds, counted[1] / seconds)
+
+@dataclass(frozen=True)
+class WireCount:
+    """What has left the sending site's gateway on the wire since the lab was built."""
+
+    bytes: int
+    """Ethernet headers included."""
+    packets: int
+
+
+async def count_wire(lab: Lab, *, forward: bool) -> WireCount:
+    """Asks the sending gateway's own kernel; `forward` is traffic from the first site to the second."""
+    gateway = lab.sites[0 if forward else 1].gateway
+    interface = next(end.interface for end in lab.topology.wire.ends if end.node == gateway)
+    counters = (await lab.nodes[gateway].counters()).interfaces[interface]
+    return WireCount(counters.sent_bytes, counters.sent_packets)
 
 
 def _machine(before: Counters, after: Counters) -> dict[str, float]:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tunnelbench.campaign.costs import Costs, Reading, costs_between, read
+from tunnelbench.campaign.costs import Accounts, NodeCosts, WireCount, count_wire, node_costs, read_accounts
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
@@ -18,8 +18,6 @@ from tunnelbench.study.cells import Point
 from tunnelbench.study.model import Method
 from tunnelbench.tunnels.base import Established
 from tunnelbench.tunnels.path import SERVICE_PORT, target
-
-_MEGABIT = 1e6
 
 
 @dataclass(frozen=True)
@@ -34,35 +32,37 @@ async def run_trial(bench: Bench, point: Point, position: int, method: Method) -
     """Measures one point. What goes wrong in the lab makes the trial void, and never raises."""
     started = datetime.now(UTC)
     window = _Window(bench.lab)
+    forward = point.direction == "forward"
     try:
+        wire_before = await count_wire(bench.lab, forward=forward)
         measurement = await _drive(bench, point, method, window)
-        costs = await window.costs(forward=point.direction == "forward")
+        wire_after = await count_wire(bench.lab, forward=forward)
+        costs = await window.costs()
         problem = _problem(bench)
     except (NodeError, UserError) as error:
         window.cancel()
-        measurement, costs, problem = None, None, _problem(bench) or str(error)
+        return _void(point, position, started, method, _problem(bench) or str(error))
     except BaseException:
         window.cancel()
         raise
-    if problem is not None or measurement is None or costs is None:
-        return TrialRecord(
-            position=position,
-            point=point,
-            started=started,
-            seconds=method.window,
-            status="void",
-            reason=problem,
-        )
+    if problem is not None:
+        return _void(point, position, started, method, problem)
     return TrialRecord(
         position=position,
         point=point,
         started=started,
         seconds=method.window,
-        metrics={**measurement.metrics, **_wire_metrics(measurement, costs)},
-        node_costs=costs.nodes,
+        metrics={**measurement.metrics, **_wire_metrics(measurement, wire_before, wire_after)},
+        node_costs=costs,
         series=measurement.series,
         histograms=measurement.histograms,
         warnings=[WarningRecord(doubt.kind, doubt.message, doubt.advice) for doubt in measurement.warnings],
+    )
+
+
+def _void(point: Point, position: int, started: datetime, method: Method, reason: str) -> TrialRecord:
+    return TrialRecord(
+        position=position, point=point, started=started, seconds=method.window, status="void", reason=reason
     )
 
 
@@ -92,29 +92,29 @@ class _Window:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._readings: asyncio.Task[tuple[Reading, Reading]] | None = None
+        self._readings: asyncio.Task[tuple[Accounts, Accounts]] | None = None
 
     def plan(self, opens_in: float, lasts: float) -> None:
         """The window opens in so many seconds and lasts so long."""
         self._readings = asyncio.create_task(self._read(opens_in, lasts))
 
-    async def costs(self, *, forward: bool) -> Costs:
+    async def costs(self) -> NodeCosts:
         """The costs of the window; raises NodeError when a node was gone by its end."""
         if self._readings is None:
             raise NodeError("the load did not say when it measured")
         before, after = await self._readings
-        return costs_between(self._lab, before, after, forward=forward)
+        return node_costs(self._lab, before, after)
 
     def cancel(self) -> None:
         """Ends the wait for a window that will not come."""
         if self._readings is not None:
             self._readings.cancel()
 
-    async def _read(self, opens_in: float, lasts: float) -> tuple[Reading, Reading]:
+    async def _read(self, opens_in: float, lasts: float) -> tuple[Accounts, Accounts]:
         await asyncio.sleep(opens_in)
-        before = await read(self._lab)
+        before = await read_accounts(self._lab)
         await asyncio.sleep(lasts)
-        return before, await read(self._lab)
+        return before, await read_accounts(self._lab)
 
 
 def _problem(bench: Bench) -> str | None:
@@ -131,13 +131,11 @@ def _problem(bench: Bench) -> str | None:
     return None
 
 
-def _wire_metrics(measurement: Measurement, costs: Costs) -> dict[str, float]:
-    """Wire traffic by what was delivered, both per second: they need not be read at one instant."""
-    throughput = measurement.metrics.get("throughput", 0.0)
+def _wire_metrics(measurement: Measurement, before: WireCount, after: WireCount) -> dict[str, float]:
+    """The wire's share of all that the trial delivered, warm-up and cool-down included: both are counts."""
     metrics: dict[str, float] = {}
-    if throughput > 0:
-        metrics["wire_overhead"] = costs.wire_bytes * 8 / _MEGABIT / throughput
-    packets = measurement.metrics.get("packets_per_second", 0.0)
-    if packets > 0:
-        metrics["wire_packets"] = costs.wire_packets / packets
+    if measurement.delivered_bytes:
+        metrics["wire_overhead"] = (after.bytes - before.bytes) / measurement.delivered_bytes
+    if measurement.delivered_packets:
+        metrics["wire_packets"] = (after.packets - before.packets) / measurement.delivered_packets
     return metrics

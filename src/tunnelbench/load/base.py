@@ -79,6 +79,10 @@ class LoadWarning:
 class Measurement:
     """What one trial found out."""
 
+    delivered_bytes: int | None = None
+    """Payload that arrived in the whole trial, with warm-up and cool-down; None where the tool can't tell."""
+    delivered_packets: int | None = None
+    """Datagrams that arrived in the whole trial; None for TCP, and where the tool can't tell."""
     metrics: Mapping[str, float]
     """Metric name to value, in the metric's unit; what the tool can't measure is absent."""
     histograms: Mapping[str, bytes] = field(default_factory=dict[str, bytes])

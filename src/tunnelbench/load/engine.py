@@ -125,6 +125,7 @@ class _Trial:
         if not isinstance(received, TcpReceived):
             raise LoadError("the receiving end of the trial says that it sent")
         return Measurement(
+            delivered_bytes=received.total_bytes,
             metrics={"throughput": self._megabits_per_second(received.measured_bytes)},
             series={"throughput": _throughput(received.series)},
             warnings=doubts.of_tcp(received, max(connected.clock_step, listened.clock_step, key=abs)),
@@ -173,6 +174,8 @@ class _Trial:
         if sent.departure_error is not None:
             histograms["departure_error"] = sent.departure_error.encoded
         return Measurement(
+            delivered_bytes=received.total.bytes,
+            delivered_packets=received.total.packets,
             metrics=metrics,
             histograms=histograms,
             series={
