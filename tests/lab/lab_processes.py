@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,12 +12,20 @@ _HANGS_SECONDS = 20.0
 
 def descendants(process: int) -> list[int]:
     """All living descendants of a process."""
-    children = [
-        int(child)
-        for tasks in Path(f"/proc/{process}/task").glob("*/children")
-        for child in tasks.read_text().split()
-    ]
+    children: list[int] = []
+    for tasks in Path(f"/proc/{process}/task").glob("*/children"):
+        # Processes end while they are looked at.
+        with contextlib.suppress(OSError):
+            children += [int(child) for child in tasks.read_text().split()]
     return children + [below for child in children for below in descendants(child)]
+
+
+def command_line(process: int) -> list[str]:
+    """The program that a process runs, with its arguments; nothing for one that has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text().split("\0")[:-1]
+    except OSError:
+        return []
 
 
 def survivors(processes: Iterable[int]) -> list[int]:
