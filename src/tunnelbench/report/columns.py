@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tunnelbench.report.content import MACHINE, NODES, Estimate, Result, Section
-from tunnelbench.report.wording import NOTHING, compact_interval, number, percentage
+from tunnelbench.report.wording import NOTHING, compact_interval, milliseconds, number, percentage
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ def _by_throughput() -> list[Column]:
 def _by_delay() -> list[Column]:
     delay, ratio = "One-way delay, ms", "Ratio of p50 to plain IP"
     return [
-        Column(delay, "p50", _median("latency_p50")),
-        Column(delay, "95 % interval", _interval("latency_p50")),
-        Column(delay, "p99", _median("latency_p99")),
+        Column(delay, "p50", _median("latency_p50", milliseconds)),
+        Column(delay, "95 % interval", _interval("latency_p50", milliseconds)),
+        Column(delay, "p99", _median("latency_p99", milliseconds)),
         Column(ratio, "median", _ratio("latency_p50")),
         Column(ratio, "95 % interval", _ratio_interval("latency_p50")),
         _loss(),
@@ -102,12 +102,12 @@ def _metric(name: str, text: Callable[[Estimate], str]) -> Callable[[Result], st
     return of
 
 
-def _median(name: str) -> Callable[[Result], str]:
-    return _metric(name, lambda it: number(it.median))
+def _median(name: str, text: Callable[[float], str] = number) -> Callable[[Result], str]:
+    return _metric(name, lambda it: text(it.median))
 
 
-def _interval(name: str) -> Callable[[Result], str]:
-    return _metric(name, lambda it: compact_interval(it.low, it.high))
+def _interval(name: str, text: Callable[[float], str] = number) -> Callable[[Result], str]:
+    return _metric(name, lambda it: compact_interval(it.low, it.high, text))
 
 
 def _ratio(name: str) -> Callable[[Result], str]:

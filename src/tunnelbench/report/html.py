@@ -14,6 +14,7 @@ from tunnelbench.report.content import OUTCOMES, Content, Result, Section
 from tunnelbench.report.drawing import Drawing
 from tunnelbench.report.wording import (
     interval,
+    milliseconds,
     number,
     percentage,
     point_slug,
@@ -62,6 +63,7 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
         command=repeat_command(content.campaign),
         runtime_title=runtime_title,
         verdict=verdict,
+        milliseconds=milliseconds,
         number=number,
         interval=interval,
         percentage=percentage,

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tunnelbench.report.answers import headline_sections
 from tunnelbench.report.content import Content, Estimate, Result, Section
-from tunnelbench.report.wording import NOTHING, number, percentage, point_title, printable
+from tunnelbench.report.wording import NOTHING, milliseconds, number, percentage, point_title, printable
 
 _LONGEST_TUNNEL = 40
 """Columns of a terminal beyond which a tunnel's name is folded."""
@@ -89,17 +89,10 @@ def _numbers(section: Section, result: Result | None) -> tuple[str, ...]:
         return (NOTHING,) * len(_headings(section))
     if section.at_fixed_rate:
         p50, p99, loss = (result.metrics.get(name) for name in ("latency_p50", "latency_p99", "loss"))
-        return _milliseconds(p50), _milliseconds(p99), _per_cent(loss)
+        return (*(milliseconds(delay and delay.median) for delay in (p50, p99)), _per_cent(loss))
     if result.throughput is None:
         return NOTHING, NOTHING
     return number(result.throughput.median), percentage(result.throughput.ratio)
-
-
-def _milliseconds(estimate: Estimate | None) -> str:
-    """A median in at most five characters: no finer than a microsecond."""
-    if estimate is None:
-        return NOTHING
-    return f"{estimate.median:.3f}" if estimate.median < 0.00995 else number(estimate.median)
 
 
 def _per_cent(estimate: Estimate | None) -> str:

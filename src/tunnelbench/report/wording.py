@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tunnelbench.study.cells import Point
 
@@ -32,14 +32,19 @@ def number(value: float | None) -> str:
     return f"{value:.2g}"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def milliseconds(value: float | None) -> str:
+    """A time in ms as a number, no finer than a microsecond."""
+    return number(value) if value is None or value >= 0.00995 else f"{value:.3f}"
+
+
+def interval(low: float | None, high: float | None, text: Callable[[float], str] = number) -> str:
     """Both ends of an interval for a sentence, or a dash where it isn't known."""
-    return NOTHING if low is None or high is None else f"{number(low)} to {number(high)}"
+    return NOTHING if low is None or high is None else f"{text(low)} to {text(high)}"
 
 
-def compact_interval(low: float | None, high: float | None) -> str:
+def compact_interval(low: float | None, high: float | None, text: Callable[[float], str] = number) -> str:
     """Both ends of an interval for a table, or a dash where it isn't known."""
-    return NOTHING if low is None or high is None else f"{number(low)}\N{EN DASH}{number(high)}"
+    return NOTHING if low is None or high is None else f"{text(low)}\N{EN DASH}{text(high)}"
 
 
 def percentage(ratio: float | None) -> str:
