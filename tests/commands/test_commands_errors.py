@@ -63,10 +63,10 @@ def complaint(outcome: Outcome) -> str:
             'tunnel = ["openvpn"]', 7, "factors.tunnel[0]", "'openvpn' has several suites", id="no suite"
         ),
         pytest.param(
-            'tunnel = ["open"]\nload = ["iperf"]',
+            'tunnel = ["open"]\nload = ["iperff3"]',
             8,
             "factors.load[0]",
-            "unknown load 'iperf'. Did you mean 'iperf3'?",
+            "unknown load 'iperff3'. Did you mean 'iperf3'?",
             id="load",
         ),
         pytest.param(
@@ -126,7 +126,7 @@ def test_bytes_that_are_not_text(tmp_path: Path, tunnelbench: CommandLine) -> No
         (("run", "quik"), "there is no study 'quik'", "Did you mean 'quick'?"),
         (("run", "quick", "--budget", "5"), "--budget: '5' has no unit", "500 ms"),
         (("run", "quick", "--budget", "5 parsecs"), "unknown unit 'parsecs'", "500 ms"),
-        (("run", "quick", "--runtime", "docker"), "'docker' is no runtime", "Say auto, namespace or kernel."),
+        (("run", "quick", "--runtime", "docker"), "unknown runtime 'docker'", "Valid runtimes: auto, namespace, kernel"),
         (("list", "suites", "openvnp"), "unknown VPN 'openvnp'", "Did you mean 'openvpn'?"),
         (("image", "build", "sid"), "sid is not a Debian release", "--release"),
     ],

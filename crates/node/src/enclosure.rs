@@ -7,7 +7,6 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,6 +17,8 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, SFlag, makedev, mknod, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, Uid, chdir, fork, getuid, pipe, pivot_root, sethostname};
+
+use crate::mounts::{add_terminals, mount_kind};
 
 /// What a node on this kernel is made of.
 pub struct Enclosure {
@@ -263,9 +264,7 @@ fn build_root(image: &Path, host_name: &str) -> io::Result<()> {
 
 /// Devices are made where this may be done, and borrowed from the machine where not.
 fn add_devices(directory: &Path) -> io::Result<()> {
-    for name in ["net", "pts", "shm"] {
-        fs::create_dir(directory.join(name))?;
-    }
+    fs::create_dir(directory.join("net"))?;
     umask(Mode::empty());
     for (name, major, minor) in DEVICES {
         let target = directory.join(name);
@@ -283,38 +282,7 @@ fn add_devices(directory: &Path) -> io::Result<()> {
         }
     }
     umask(Mode::from_bits_truncate(0o022));
-    mount_kind(
-        "devpts",
-        &directory.join("pts"),
-        "newinstance,ptmxmode=0666,mode=0620",
-    )?;
-    mount_kind("tmpfs", &directory.join("shm"), "mode=1777")?;
-    add_standard_links(directory)
-}
-
-/// The names that programs expect in `/dev` beside the devices.
-pub fn add_standard_links(directory: &Path) -> io::Result<()> {
-    for (name, target) in [
-        ("ptmx", "pts/ptmx"),
-        ("fd", "/proc/self/fd"),
-        ("stdin", "/proc/self/fd/0"),
-        ("stdout", "/proc/self/fd/1"),
-        ("stderr", "/proc/self/fd/2"),
-    ] {
-        symlink(target, directory.join(name))?;
-    }
-    Ok(())
-}
-
-/// Mounts a file system that needs no source.
-pub fn mount_kind(kind: &str, target: &Path, options: &str) -> io::Result<()> {
-    let data = (!options.is_empty()).then_some(options);
-    mount(Some(kind), target, Some(kind), MsFlags::empty(), data).map_err(|error| {
-        io::Error::new(
-            io::Error::from(error).kind(),
-            format!("{kind} on {}: {error}", target.display()),
-        )
-    })
+    add_terminals(directory)
 }
 
 fn bind(source: &Path, target: &Path) -> io::Result<()> {

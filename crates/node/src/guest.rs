@@ -13,7 +13,7 @@ use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod, umask};
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 
-use crate::enclosure::{add_standard_links, mount_kind};
+use crate::mounts::{add_terminals, mount_kind};
 
 const DEVICES: [(&str, u64, u64); 11] = [
     ("null", 1, 3),
@@ -58,9 +58,7 @@ pub fn power_off() -> ! {
 }
 
 fn add_devices(directory: &Path) -> io::Result<()> {
-    for name in ["net", "pts", "shm"] {
-        fs::create_dir(directory.join(name))?;
-    }
+    fs::create_dir(directory.join("net"))?;
     umask(Mode::empty());
     for (name, major, minor) in DEVICES {
         let mode = Mode::from_bits_truncate(0o666);
@@ -72,13 +70,7 @@ fn add_devices(directory: &Path) -> io::Result<()> {
         )?;
     }
     umask(Mode::from_bits_truncate(0o022));
-    mount_kind(
-        "devpts",
-        &directory.join("pts"),
-        "newinstance,ptmxmode=0666,mode=0620",
-    )?;
-    mount_kind("tmpfs", &directory.join("shm"), "mode=1777")?;
-    add_standard_links(directory)
+    add_terminals(directory)
 }
 
 fn raw_serial_line() -> nix::Result<File> {

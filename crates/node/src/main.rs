@@ -6,6 +6,7 @@ mod counters;
 mod enclosure;
 mod frame;
 mod guest;
+mod mounts;
 mod network;
 mod outbox;
 mod packet;

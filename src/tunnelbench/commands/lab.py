@@ -15,11 +15,11 @@ from rich.table import Table
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.commands.hold import Wish
 from tunnelbench.commands.image import build_with_progress
+from tunnelbench.commands.options import parse_runtime
 from tunnelbench.errors import UserError
 from tunnelbench.lab import attach, rendezvous
 from tunnelbench.lab import image as images
 from tunnelbench.lab.holder_messages import ComingUp, Description
-from tunnelbench.lab.lab import Runtime
 from tunnelbench.lab.topology import TOPOLOGIES
 from tunnelbench.study.nearest import advice_on
 from tunnelbench.tunnels import all_tunnels
@@ -69,7 +69,7 @@ def up(
             f"unknown topology '{topology}'", advice=advice_on(topology, TOPOLOGIES, "topologies")
         )
     vpn, suite = _tunnel(tunnel)
-    wish = Wish(name, vpn, suite, topology, _runtime(runtime), _ready_image(image), mtu)
+    wish = Wish(name, vpn, suite, topology, parse_runtime(runtime), _ready_image(image), mtu)
     console = Console(stderr=True)
     with console.status("starting") as status:
 
@@ -142,14 +142,6 @@ def _tunnel(pattern: str) -> tuple[str, str]:
     if others:
         raise UserError(f"{pattern} means {len(others) + 1} tunnels", advice="A lab has one; name its suite.")
     return found
-
-
-def _runtime(text: str) -> Runtime | None:
-    if text == "auto":
-        return None
-    if text not in list(Runtime):
-        raise UserError(f"unknown runtime '{text}'", advice=advice_on(text, ["auto", *Runtime], "runtimes"))
-    return Runtime(text)
 
 
 def _ready_image(name: str) -> str:

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from tunnelbench.campaign.campaign import Wish, resume, start
 from tunnelbench.commands.live import LiveView
+from tunnelbench.commands.options import parse_runtime
 from tunnelbench.errors import UserError
-from tunnelbench.lab.lab import Runtime
 from tunnelbench.report.build import build_report_apart
 from tunnelbench.store.database import FILE_NAME
 from tunnelbench.store.read import CampaignData
@@ -45,7 +45,7 @@ def run_command(
 ) -> None:
     """Run a study: measure, prove, store, and write the report."""
     path = resolve(study)
-    wish = Wish(rounds=rounds, budget=_seconds(budget), runtime=_runtime(runtime))
+    wish = Wish(rounds=rounds, budget=_seconds(budget), runtime=parse_runtime(runtime))
     directory = out or Path(f"{path.stem}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
     _run(lambda view: start(_text(path), str(path), directory, wish, view), directory, as_json)
 
@@ -122,14 +122,6 @@ def _seconds(text: str | None) -> float | None:
         return parse_seconds(text)
     except ValueError as error:
         raise UserError(f"--budget: {error}") from None
-
-
-def _runtime(text: str) -> Runtime | None:
-    if text == "auto":
-        return None
-    if text not in tuple(Runtime):
-        raise UserError(f"--runtime: '{text}' is no runtime", advice="Say auto, namespace or kernel.")
-    return Runtime(text)
 
 
 def _text(path: Path) -> str:

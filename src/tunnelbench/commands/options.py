@@ -1,0 +1,16 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from tunnelbench.errors import UserError
+from tunnelbench.lab.lab import Runtime
+from tunnelbench.study.nearest import advice_on
+
+
+def parse_runtime(text: str) -> Runtime | None:
+    """The runtime that `--runtime` names; None for `auto`. Raises UserError with the nearest valid name."""
+    if text == "auto":
+        return None
+    if text not in list(Runtime):
+        raise UserError(f"unknown runtime '{text}'", advice=advice_on(text, ["auto", *Runtime], "runtimes"))
+    return Runtime(text)
