@@ -60,6 +60,9 @@ def _machine() -> dict[str, str]:
     governor = _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip()
     if governor:
         facts["frequency governor"] = governor
+    congestion_control = _text("/proc/sys/net/ipv4/tcp_congestion_control").strip()
+    if congestion_control:
+        facts["TCP congestion control"] = congestion_control
     if " hypervisor" in _text("/proc/cpuinfo"):
         facts["virtualisation"] = "a virtual machine"
     facts["system"] = _system_name()
