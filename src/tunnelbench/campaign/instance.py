@@ -34,6 +34,8 @@ class End:
     reason: str | None = None
     evidence: Evidence | None = None
     log_tail: str | None = None
+    all_went_well: bool = False
+    """Whether it was proven and every trial has numbers, so that its lab can be trusted with another one."""
 
 
 async def run_instance(
@@ -101,14 +103,16 @@ async def _measure(
     store.prove(identity, verdict.evidence, (up_seconds + reply_seconds) * 1000)
 
     bench = Bench(lab, established)
+    all_went_well = True
     for position, point in enumerate(instance.points):
         observer.trial_began(instance, position)
         trial = await run_trial(bench, point, position, method)
         store.add_trial(identity, trial)
         observer.trial_ended(instance, trial)
+        all_went_well &= trial.status == "ok"
         if established.dead() is not None or not all(node.alive for node in lab.nodes.values()):
             return End("failed", trial.reason or "a daemon died", log_tail=_log_tail(established))
-    return End("proven", log_tail=_log_tail(established))
+    return End("proven", log_tail=_log_tail(established), all_went_well=all_went_well)
 
 
 def _log_tail(established: Established) -> str | None:

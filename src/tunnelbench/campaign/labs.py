@@ -1,4 +1,4 @@
-"""The labs of a campaign: built when first needed, used again as long as they are clean."""
+"""The labs of a campaign: built when first needed, used again as long as they are clean and all goes well."""
 
 from __future__ import annotations
 

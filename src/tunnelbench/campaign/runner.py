@@ -74,8 +74,11 @@ async def _run_stored(
         end = End("failed", str(error))
     else:
         end = await run_instance(instance, lab, store, identity, course.method, observer)
-        for item in await labs.settle(key):
-            store.add_warning(identity, _leftover(item))
+        if end.all_went_well:
+            for item in await labs.settle(key):
+                store.add_warning(identity, _leftover(item))
+        else:
+            await labs.discard(key)
     store.end_instance(identity, end.status, end.reason, end.log_tail, end.evidence)
     observer.instance_ended(instance, end.status, end.reason)
 
