@@ -1,1 +1,1 @@
-"""Rate search: the highest rate that a system carries, from an injected measurement, by rules of the field."""
+"""Rate search: the highest rate that a system carries, from an injected measurement, by published rules."""

@@ -3,8 +3,9 @@
 A goal says how much loss a trial may have and which share of the trial time may have more, so that one chance
 loss does not decide. Several goals share their trials. A rate is a lower bound of a goal, an upper bound, or
 undecided (RFC 9971, appendix A); the search measures until the highest lower bound below the lowest upper
-bound is as close to it as the goal's width. Which rate to try next is left to implementations; here it follows
-from the trials so far alone: the highest rate first, then what it let through, then doubling steps and halves.
+bound is as close to it as the goal's width. Which rate to try next is left to implementations; here it
+follows from the trials so far alone: the highest rate first, then what it let through, then doubling steps
+and halves.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class GoalResult:
     upper_bound: float | None
     """The relevant upper bound, bits per second sent; None where there is none."""
     conditional_throughput: float | None
-    """Bits per second that arrived at the relevant lower bound, by the goal's quantile of its trials' loss."""
+    """Bits per second that arrived at the relevant lower bound, by the goal's quantile of loss."""
     ending: Ending
 
 
