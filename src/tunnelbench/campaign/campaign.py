@@ -19,9 +19,10 @@ from tunnelbench.lab import image as images
 from tunnelbench.lab.features import NETEM, Needs
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Runtime
-from tunnelbench.lab.runtimes import Placement, place
+from tunnelbench.lab.runtimes import Placement, place, programs_missing
 from tunnelbench.lab.shaping import Shaping
 from tunnelbench.lab.topology import TOPOLOGIES
+from tunnelbench.load import drivers
 from tunnelbench.plan.rounds import Plan, instance_key, make_plan
 from tunnelbench.store.model import CampaignRecord, InstanceRecord
 from tunnelbench.store.read import CampaignData
@@ -108,6 +109,8 @@ async def _prepare(study: Study, wish: Wish) -> _Prepared:
     cells = expand(study, catalogue())
     treatments = list(dict.fromkeys(cell.treatment for cell in cells))
     found = {name: images.find(name) for name in dict.fromkeys(treatment.image for treatment in treatments)}
+    for image in found.values():
+        await _require_load_programs(image, cells)
     placements: dict[Treatment, Placement] = {}
     for name, image in found.items():
         wanted = {treatment: _needs(treatment, study) for treatment in treatments if treatment.image == name}
@@ -124,6 +127,21 @@ async def _prepare(study: Study, wish: Wish) -> _Prepared:
         },
     )
     return _Prepared(study, method, cells, found, placements, plan)
+
+
+async def _require_load_programs(image: Image, cells: Iterable[Cell]) -> None:
+    """Raises UserError where the image lacks a program of a load that is to run on it."""
+    wanted = {cell.point.load for cell in cells if cell.treatment.image == image.name and not cell.skipped}
+    programs = {load: drivers()[load].programs for load in sorted(wanted)}
+    absent = set(await programs_missing(image, frozenset[str]().union(*programs.values())))
+    for load, needed in programs.items():
+        if lacking := sorted(needed & absent):
+            raise UserError(
+                f"the load {load} runs {', '.join(lacking)}, which the image {image.name} lacks",
+                advice=f"Build it anew: tunnelbench image build {image.name} --release {image.release}. If "
+                f"that does not help, Debian {image.release} has no {load}: use an image of another release, "
+                "or another load.",
+            )
 
 
 def _needs(treatment: Treatment, study: Study) -> Needs:

@@ -63,6 +63,15 @@ async def place(
     }
 
 
+async def programs_missing(image: Image, programs: Iterable[str]) -> tuple[str, ...]:
+    """Those of `programs` that the image lacks, in order of their names; asks a throw-away node."""
+    wanted = frozenset(programs)
+    if not wanted:
+        return ()
+    async with _namespace_node(image) as outer:
+        return await missing_programs(outer.node, wanted)
+
+
 @dataclass(frozen=True)
 class _Survey:
     """What one kernel lacks of all that was asked for; `failure` says why it could not even be asked."""

@@ -135,8 +135,8 @@ class Process(Protocol):
         """Waits for a line of output in which the regular expression is found, and returns it."""
         ...
 
-    async def stop(self) -> object:
-        """Ends the program; without effect where it has ended."""
+    async def stop(self) -> Completed:
+        """Ends the program, if it has not ended; gives what it printed."""
         ...
 
 
@@ -182,6 +182,11 @@ class LoadDriver(Protocol):
     @property
     def measures(self) -> frozenset[str]:
         """Names of the metrics that it can measure."""
+        ...
+
+    @property
+    def programs(self) -> frozenset[str]:
+        """The programs that it runs, which the image must have."""
         ...
 
     def carries(self, transport: Transport) -> bool:

@@ -71,6 +71,7 @@ class Engine:
             "packets_per_second",
         }
     )
+    programs = frozenset[str]()
 
     def carries(self, transport: Transport) -> bool:
         """It sends TCP and UDP."""

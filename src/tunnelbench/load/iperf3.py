@@ -33,6 +33,7 @@ class Iperf3:
     name = "iperf3"
     title = "iperf3"
     measures = frozenset({"throughput", "offered", "loss", "jitter_last", "packets_per_second"})
+    programs = frozenset({"iperf3"})
 
     def carries(self, transport: Transport) -> bool:
         """It sends TCP and UDP."""
