@@ -46,6 +46,7 @@ class FakeProcess:
     """A program that prints what is waited for, or fails."""
 
     failure: Exception | None = None
+    completed: FakeCompleted = field(default_factory=FakeCompleted)
     waited_for: list[str] = field(default_factory=list[str])
     stopped: bool = False
 
@@ -55,8 +56,9 @@ class FakeProcess:
             raise self.failure
         return pattern
 
-    async def stop(self) -> None:
+    async def stop(self) -> FakeCompleted:
         self.stopped = True
+        return self.completed
 
 
 @dataclass
@@ -68,6 +70,9 @@ class FakeTrafficNode:
     port: int = 40_000
     """The port that its listeners get."""
     completed: FakeCompleted = field(default_factory=FakeCompleted)
+    """How programs end that `answers` does not name."""
+    answers: Mapping[str, FakeCompleted] = field(default_factory=dict[str, FakeCompleted])
+    """Program to how it ends."""
     process: FakeProcess = field(default_factory=FakeProcess)
     times: list[int] = field(default_factory=lambda: [1_000_000])
     """What its clock shows at each look; the last again and again."""
@@ -85,7 +90,7 @@ class FakeTrafficNode:
 
     async def run(self, *arguments: str, timeout: float, check: bool = True) -> FakeCompleted:
         self.commands.append(arguments)
-        return self.completed
+        return self.answers.get(arguments[0], self.completed)
 
     async def spawn(self, *arguments: str) -> FakeProcess:
         self.commands.append(arguments)

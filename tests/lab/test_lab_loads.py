@@ -1,0 +1,139 @@
+"""Every load tool that the image has, in a real lab without a VPN: what it says fits what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tunnelbench.campaign.campaign import Wish, start
+from tunnelbench.campaign.observer import Silent
+from tunnelbench.errors import UserError
+from tunnelbench.lab.image import find
+from tunnelbench.lab.lab import Lab, LabPlan
+from tunnelbench.lab.runtimes import programs_missing
+from tunnelbench.lab.topology import TOPOLOGIES, Family
+from tunnelbench.load import drivers
+from tunnelbench.load.base import Direction, Endpoint, InternetProtocol, LoadDriver, Transport, Workload
+from tunnelbench.tunnels.base import NO_SUITE, Gateway
+from tunnelbench.tunnels.path import SERVICE_PORT
+from tunnelbench.tunnels.plain import TUNNEL
+
+pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
+
+RATE = 4e6
+PAYLOAD = 1000
+ALL = [pytest.param(driver, id=name) for name, driver in drivers().items()]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def lab() -> AsyncGenerator[Lab]:
+    async with Lab(LabPlan(TOPOLOGIES["site-to-site"], find())) as lab, AsyncExitStack() as cleanup:
+        left, right = lab.sites
+        ends = (
+            Gateway(lab.nodes[left.gateway], left, right),
+            Gateway(lab.nodes[right.gateway], right, left),
+        )
+        await TUNNEL.up(*ends, NO_SUITE, cleanup)
+        yield lab
+
+
+async def measure(
+    lab: Lab,
+    driver: LoadDriver,
+    transport: Transport,
+    direction: Direction,
+    rate: float | None,
+    ip: InternetProtocol = "ipv4",
+) -> dict[str, float]:
+    lacking = await programs_missing(lab.plan.image, driver.programs)
+    if lacking:
+        pytest.skip(f"the image {lab.plan.image.name} has no {', '.join(lacking)}")
+    client, server = lab.sites
+    family = Family(ip)
+    reached = Endpoint(str(server.inside.address(family)), SERVICE_PORT)
+    workload = Workload(
+        transport=transport,
+        ip=ip,
+        payload_bytes=PAYLOAD,
+        rate=rate,
+        direction=direction,
+        warm_up_s=0.1,
+        measure_s=1.0,
+        cool_down_s=0.1,
+        server=reached,
+        connect=reached,
+        client_address=str(client.inside.address(family)),
+    )
+    windows: list[float] = []
+    measurement = await driver.measure(
+        lab.nodes[client.host],
+        lab.nodes[server.host],
+        workload,
+        lambda _opens_in, lasts: windows.append(lasts),
+    )
+    assert windows == [pytest.approx(1.0)]
+    assert set(measurement.metrics) <= driver.measures
+    assert not [
+        program
+        for node in lab.nodes.values()
+        for program in (await node.run("ps", "-eo", "comm=")).text.split()
+        if program in driver.programs
+    ]
+    return dict(measurement.metrics)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("driver", ALL)
+async def test_udp_arrives_at_the_rate_that_was_sent(
+    lab: Lab, driver: LoadDriver, direction: Direction
+) -> None:
+    # Debian builds netperf without rate control.
+    metrics = await measure(lab, driver, "udp", direction, None if driver.name == "netperf" else RATE)
+    assert set(metrics) == driver.measures
+    assert 0 <= metrics["loss"] < 1
+    arrived = metrics["offered"] * (1 - metrics["loss"])
+    assert metrics["throughput"] == pytest.approx(arrived, rel=0.1)
+    assert metrics["packets_per_second"] * PAYLOAD * 8 / 1e6 == pytest.approx(metrics["throughput"], rel=0.05)
+    if driver.name != "netperf":
+        # A busy machine may hold packets up, and D-ITG then sends fewer.
+        assert 0.5 * RATE < metrics["offered"] * 1e6 < 1.1 * RATE
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("driver", ALL)
+async def test_tcp_arrives(lab: Lab, driver: LoadDriver, direction: Direction) -> None:
+    metrics = await measure(lab, driver, "tcp", direction, None)
+    assert metrics["throughput"] > 1
+
+
+@pytest.mark.parametrize("driver", ALL)
+async def test_ipv6_arrives(lab: Lab, driver: LoadDriver) -> None:
+    metrics = await measure(lab, driver, "tcp", "forward", None, "ipv6")
+    assert metrics["throughput"] > 1
+
+
+STUDY = """
+[study]
+id = "test"
+title = "Test"
+question = "Does it run?"
+
+[factors]
+tunnel = ["open"]
+load = ["engine", "netperf"]
+"""
+
+
+async def test_a_study_with_a_load_that_the_image_lacks_is_refused_before_it_starts(tmp_path: Path) -> None:
+    if not await programs_missing(find(), drivers()["netperf"].programs):
+        pytest.skip("the image has netperf")
+    with pytest.raises(
+        UserError, match="the load netperf runs netperf, netserver, which the image"
+    ) as caught:
+        await start(STUDY, "test.toml", tmp_path / "out", Wish(), Silent())
+    assert "tunnelbench image build" in str(caught.value)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_traffic_node import FakeCompleted, FakeTrafficNode
+from load_workloads import UDP
+
+from tunnelbench.load.base import Endpoint, LoadError, Workload
+from tunnelbench.load.netperf import DRIVER, client_arguments, parse, server_arguments
+
+REPORTS = Path(__file__).parent / "reports"
+"""Output of netperf 2.7.1 as in Debian 13."""
+
+MAXIMUM = replace(UDP, rate=None, measure_s=1.2)
+TCP = replace(MAXIMUM, transport="tcp", payload_bytes=16_384, direction="reverse")
+
+
+def report(name: str) -> FakeCompleted:
+    return FakeCompleted(stdout=(REPORTS / f"netperf_{name}.txt").read_bytes())
+
+
+def test_udp_is_counted_at_both_ends() -> None:
+    measurement = parse(report("udp"), MAXIMUM)
+    assert set(measurement.metrics) == DRIVER.measures
+    assert measurement.metrics == pytest.approx(
+        {
+            "throughput": 953.49,
+            "offered": 1_408.13,
+            "loss": 1 - 119_292 / 176_172,
+            "packets_per_second": 119_292,
+        }
+    )
+
+
+def test_tcp_has_throughput_alone() -> None:
+    assert parse(report("tcp_reverse"), TCP).metrics == {"throughput": 2_182.89}
+
+
+@pytest.mark.parametrize(
+    ("completed", "message"),
+    [
+        (FakeCompleted(255, stderr=b"establish_control could not\n"), "with 255 .*establish_control could"),
+        (FakeCompleted(0, stdout=b"THROUGHPUT=5.00\n"), "without all its results"),
+        (FakeCompleted(0, report("udp").stdout.replace(b"953.49", b"0.00")), "received nothing"),
+    ],
+)
+def test_a_failed_run_has_no_result(completed: FakeCompleted, message: str) -> None:
+    with pytest.raises(LoadError, match=message):
+        parse(completed, MAXIMUM)
+
+
+def test_the_commands_ask_for_what_the_workload_says() -> None:
+    workload = replace(MAXIMUM, server=Endpoint("10.0.0.2", 6000))
+    assert " ".join(server_arguments(workload)) == "netserver -D -4 -L 10.0.0.2 -p 12865"
+    client = " ".join(client_arguments(workload))
+    assert client.startswith("netperf -H 10.0.0.2 -4 -p 12865 -t omni -l 2 -P 0 -f m -- ")
+    assert " -T udp -d send -m 1000 -P ,6000 -R 1 -k THROUGHPUT," in client
+    assert " -T tcp -d recv -m ,16384 " in " ".join(client_arguments(TCP))
+    assert "-6" in client_arguments(replace(workload, ip="ipv6"))
+
+
+async def test_udp_in_reverse_has_the_ends_change_places() -> None:
+    workload = replace(MAXIMUM, direction="reverse")
+    client = FakeTrafficNode(answers={"ss": FakeCompleted(stdout=b"LISTEN")})
+    server = FakeTrafficNode(answers={"netperf": report("udp")})
+    await DRIVER.measure(client, server, workload, lambda _opens_in, _lasts: None)
+    assert client.commands[0] == ("netserver", "-D", "-4", "-L", "10.0.0.1", "-p", "12865")
+    assert [command[:3] for command in server.commands] == [("netperf", "-H", "10.0.0.1")]
+    assert "send" in server.commands[0]
+    assert client.process.stopped
+
+
+@pytest.mark.parametrize(
+    ("workload", "message"),
+    [
+        (UDP, "fixed rate"),
+        (replace(TCP, connect=Endpoint("127.0.0.1", 7000)), "forwards the single port 7000"),
+    ],
+)
+async def test_what_it_cannot_do_is_refused_before_it_starts(workload: Workload, message: str) -> None:
+    node = FakeTrafficNode()
+    with pytest.raises(LoadError, match=message):
+        await DRIVER.measure(node, node, workload, lambda _opens_in, _lasts: None)
+    assert node.commands == []
