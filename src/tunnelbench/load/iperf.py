@@ -35,7 +35,7 @@ class Iperf:
 
     The intervals inside the measured window are added up, so that warm-up and cool-down are left out; the
     window is rounded up to tenths of a second. In direction `reverse` the client asks for traffic
-    (`--reverse`), so iperf 2.1 or later is needed there. Its jitter is the last value of the RFC 3550
+    (`--reverse`), which iperf knows from 2.0.14 on. Its jitter is the last value of the RFC 3550
     estimator, its reordering the share of datagrams that came after one with a higher number.
     """
 
@@ -181,6 +181,9 @@ def _intervals(end: Completed) -> Mapping[int, _Interval]:
     """What an end reports of each step of the trial; its last line, the sum of all, is left out."""
     intervals: dict[int, _Interval] = {}
     for line in end.stdout.decode(errors="replace").splitlines():
+        if line.startswith("["):
+            # iperf 2.0 says among the CSV how many datagrams it sent.
+            continue
         fields = line.split(",")
         try:
             begins, ends = (float(time) for time in fields[6].split("-"))
