@@ -1,0 +1,43 @@
+"""The reference page on studies names every key, with the default that it really has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tunnelbench.study.schema import study_schema
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/study.md").read_text(encoding="utf-8")
+
+
+def keys(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every key of a study with the text that the page must have for its default."""
+    definitions = schema["$defs"]
+    for table, reference in schema["properties"].items():
+        model = definitions[reference["$ref"].rpartition("/")[2]]
+        for name, value in model["properties"].items():
+            if name == "payload_bytes":
+                for transport, levels in value["default"].items():
+                    yield f"{table}.{name}.{transport}", f"`{json.dumps(levels)}`"
+            elif name in model.get("required", []):
+                yield f"{table}.{name}", "required"
+            elif "default" in value:
+                yield f"{table}.{name}", f"`{json.dumps(value['default'])}`"
+            else:
+                yield f"{table}.{name}", "unlimited"
+
+
+def documented() -> Iterator[tuple[str, str]]:
+    """Every key on the page with its default, as the tables have them."""
+    for heading, section in re.findall(r"^## `\[(\w+)\]`\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL):
+        for line in section.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if len(cells) == 4 and cells[0].startswith("`"):
+                yield f"{heading}.{cells[0].strip('`')}", cells[2]
+
+
+def test_every_key_is_there_with_its_default() -> None:
+    assert dict(documented()) == dict(keys(study_schema()))
