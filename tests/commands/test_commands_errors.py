@@ -126,7 +126,11 @@ def test_bytes_that_are_not_text(tmp_path: Path, tunnelbench: CommandLine) -> No
         (("run", "quik"), "there is no study 'quik'", "Did you mean 'quick'?"),
         (("run", "quick", "--budget", "5"), "--budget: '5' has no unit", "500 ms"),
         (("run", "quick", "--budget", "5 parsecs"), "unknown unit 'parsecs'", "500 ms"),
-        (("run", "quick", "--runtime", "docker"), "unknown runtime 'docker'", "Valid runtimes: auto, namespace, kernel"),
+        (
+            ("run", "quick", "--runtime", "docker"),
+            "unknown runtime 'docker'",
+            "Valid runtimes: auto, namespace, kernel",
+        ),
         (("list", "suites", "openvnp"), "unknown VPN 'openvnp'", "Did you mean 'openvpn'?"),
         (("image", "build", "sid"), "sid is not a Debian release", "--release"),
     ],
