@@ -43,8 +43,8 @@ async def snapshot(node: Node) -> Snapshot:
 
 
 def _links(text: str) -> list[str]:
-    """The links without what changes by itself, such as the length of a queue."""
-    return [line.split(" mtu ")[0] + line.partition("link/")[2] for line in text.splitlines()]
+    """The links by name and address, without what changes by itself, such as the carrier."""
+    return [f"link{line.split(':')[1]} {line.partition('link/')[2]}" for line in text.splitlines()]
 
 
 async def leftovers(node: Node, before: Snapshot) -> tuple[str, ...]:
