@@ -5,8 +5,6 @@ python benchmarks/campaign.py
 
 from __future__ import annotations
 
-import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -43,19 +41,31 @@ def main() -> None:
         study.write_text(STUDY)
         out = Path(directory) / "out"
         began = time.monotonic()
-        subprocess.run(
+        orchestrator = subprocess.Popen(
             [sys.executable, "-m", "tunnelbench.cli", "run", str(study), "--out", str(out)],
-            check=True,
-            env={**os.environ, "PYTHONPATH": "src"},
             stdout=subprocess.DEVNULL,
         )
+        peak = 0.0
+        while orchestrator.poll() is None:
+            peak = max(peak, peak_memory(orchestrator.pid))
+            time.sleep(0.2)
         wall = time.monotonic() - began
         with CampaignData(out) as data:
             trials = data.trials()
         measured = trials.unique("trial")["trial"].len() * 5.0
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1000
     row = [f"{wall:.0f}", f"{measured:.0f}", f"{1 - measured / wall:.0%}", f"{peak:.0f}"]
-    print(table(["wall, s", "measuring, s", "not measuring", "largest process, MB"], [row]))
+    print(table(["wall, s", "measuring, s", "not measuring", "orchestrator, MB"], [row]))
+
+
+def peak_memory(process: int) -> float:
+    """The most that a process has had in memory so far, MB; 0 for one that is gone."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0.0
+    return next(
+        (int(line.split()[1]) / 1000 for line in status.splitlines() if line.startswith("VmHWM")), 0.0
+    )
 
 
 if __name__ == "__main__":
