@@ -16,8 +16,10 @@ from tunnelbench.commands.lab import lab_app
 from tunnelbench.commands.list import list_app
 from tunnelbench.commands.run import report_command, resume_command, run_command
 from tunnelbench.errors import UserError
+from tunnelbench.lab.connection import NodeError
 
 _USER_ERROR_STATUS = 2
+_NODE_ERROR_STATUS = 1
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,7 +52,7 @@ def _options(  # pyright: ignore[reportUnusedFunction]
 
 
 def main() -> None:
-    """Runs the command line; what the user can mend is shown without a traceback."""
+    """Runs the command line; what the user can mend, and what a node complains of, has no traceback."""
     try:
         app()
     except UserError as error:
@@ -59,6 +61,9 @@ def main() -> None:
         if error.advice:
             console.print(Text(error.advice), soft_wrap=True)
         sys.exit(_USER_ERROR_STATUS)
+    except NodeError as error:
+        Console(stderr=True).print(Text.assemble(("Error: ", "bold red"), str(error)), soft_wrap=True)
+        sys.exit(_NODE_ERROR_STATUS)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def name_of(process: int) -> str:
 
 async def test_a_campaign_measures_what_it_planned(tmp_path: Path) -> None:
     why = await start(STUDY, "test.toml", tmp_path / "out", Wish(rounds=1), Silent())
-    assert why == "all 1 rounds are done"
+    assert why == "the one round is done"
     with CampaignData(tmp_path / "out") as data:
         assert data.campaign().state == "finished"
         instances = data.instances()

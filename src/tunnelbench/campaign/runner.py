@@ -52,7 +52,7 @@ async def run_plan(course: Course, labs: Labs, store: CampaignStore, observer: O
             if (instance.campaign_round, instance.key) not in finished:
                 await _run_stored(instance, course, labs, store, observer)
         round_seconds.append(clock() - began)
-    return rule.reason_to_stop(round_seconds) or f"all {len(course.plan.rounds)} rounds are done"
+    return rule.reason_to_stop(round_seconds) or "all that was planned is done"
 
 
 async def _run_stored(

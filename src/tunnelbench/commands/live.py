@@ -17,6 +17,7 @@ from rich.text import Text
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd, TrialRecord
 from tunnelbench.study.cells import Point
+from tunnelbench.study.quantity import format_bit_rate
 
 _UPDATES_PER_SECOND = 4
 _MARKS: dict[InstanceEnd, tuple[str, str]] = {
@@ -38,7 +39,7 @@ class LiveView:
         self._durations: list[float] = []
         self._began = time.monotonic()
         self._now = "getting ready"
-        self._throughputs: dict[tuple[str, str], list[float]] = {}
+        self._numbers: dict[tuple[str, str], list[float]] = {}
         self._ends: dict[str, InstanceEnd] = {}
         self._live = Live(
             get_renderable=self._picture,
@@ -69,19 +70,18 @@ class LiveView:
     def trial_began(self, instance: PlannedInstance, position: int) -> None:
         """Shows what is measured."""
         point = instance.points[position]
-        self._now = f"round {instance.campaign_round}: {_row(instance)}, {_column(point)}"
+        self._now = f"round {instance.campaign_round}: {_row(instance)}, {_one_line(point)}"
 
     def trial_ended(self, instance: PlannedInstance, trial: TrialRecord) -> None:
         """Adds a number to the table."""
-        if "throughput" in trial.metrics:
-            place = (_row(instance), _column(trial.point))
-            self._throughputs.setdefault(place, []).append(trial.metrics["throughput"])
+        metric, unit = _shown(trial.point)
+        value = trial.metrics.get(metric)
+        if value is not None:
+            self._numbers.setdefault((_row(instance), _column(trial.point)), []).append(value)
         if not self._console.is_terminal:
-            shown = (
-                f"{trial.metrics.get('throughput', 0):.1f} Mbit/s" if trial.status == "ok" else trial.reason
-            )
+            shown = trial.reason if value is None else f"{_number(value)} {unit}"
             self._console.print(
-                f"round {instance.campaign_round}  {_row(instance)}  {_column(trial.point)}  {shown}",
+                f"round {instance.campaign_round}  {_row(instance)}  {_one_line(trial.point)}  {shown}",
                 markup=False,
                 highlight=False,
                 soft_wrap=True,
@@ -101,7 +101,7 @@ class LiveView:
 
     def _picture(self) -> RenderableType:
         parts: list[RenderableType] = []
-        if self._ends or self._throughputs:
+        if self._ends or self._numbers:
             parts.append(self._table())
         done = self._done_before + len(self._durations)
         total = max(len(self._instances), 1)
@@ -110,18 +110,18 @@ class LiveView:
         return Group(*parts, line, Text(self._now, style="dim"))
 
     def _table(self) -> Table:
-        columns = sorted({column for _, column in self._throughputs})
+        columns = sorted({column for _, column in self._numbers})
         table = Table(box=None, padding=(0, 2, 0, 0))
-        table.add_column("Mbit/s, medians so far")
+        table.add_column("Medians so far")
         for column in columns:
             table.add_column(column, justify="right")
         table.add_column("")
         for row in dict.fromkeys(_row(instance) for instance in self._instances):
-            if row not in self._ends and not any(place[0] == row for place in self._throughputs):
+            if row not in self._ends and not any(place[0] == row for place in self._numbers):
                 continue
-            numbers = [self._throughputs.get((row, column)) for column in columns]
+            numbers = [self._numbers.get((row, column)) for column in columns]
             mark, style = _MARKS[self._ends[row]] if row in self._ends else ("…", "dim")
-            shown = [f"{statistics.median(found):.1f}" if found else "" for found in numbers]
+            shown = [_number(statistics.median(found)) if found else "" for found in numbers]
             table.add_row(row, *shown, Text(mark, style=style))
         return table
 
@@ -144,6 +144,24 @@ def _row(instance: PlannedInstance) -> str:
 
 
 def _column(point: Point) -> str:
-    return f"{point.transport} {point.ip} {point.payload_bytes} B" + (
-        " reverse" if point.direction == "reverse" else ""
-    )
+    words = [point.transport, point.ip, f"{point.payload_bytes} B"]
+    if isinstance(point.rate, int):
+        words.append(f"at {format_bit_rate(point.rate)}")
+    if point.direction == "reverse":
+        words.append("reverse")
+    if point.load != "engine":
+        words.append(point.load)
+    return f"{' '.join(words)}\n{_shown(point)[1]}"
+
+
+def _one_line(point: Point) -> str:
+    return _column(point).partition("\n")[0]
+
+
+def _shown(point: Point) -> tuple[str, str]:
+    """The metric that tells most of a point, and its unit: at a fixed rate all have the same throughput."""
+    return ("latency_p50", "ms") if isinstance(point.rate, int) else ("throughput", "Mbit/s")
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value >= 10 else f"{value:.3f}"

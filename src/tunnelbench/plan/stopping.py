@@ -26,7 +26,7 @@ class FixedRounds:
     def reason_to_stop(self, round_seconds: Sequence[float]) -> str | None:
         if len(round_seconds) < self.rounds:
             return None
-        return f"all {self.rounds} rounds are done"
+        return "the one round is done" if self.rounds == 1 else f"all {self.rounds} rounds are done"
 
 
 @dataclass(frozen=True)
