@@ -9,11 +9,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
+from lab_processes import descendants, survivors
 
 from tunnelbench.campaign.campaign import Wish, resume, start
 from tunnelbench.campaign.observer import Silent
@@ -42,13 +42,6 @@ trial = "1.2 s"
 warm_up = "0.2 s"
 cool_down = "0.1 s"
 """
-
-
-def descendants(process: int) -> Iterator[int]:
-    for task in Path(f"/proc/{process}/task").glob("*"):
-        for child in (task / "children").read_text().split():
-            yield int(child)
-            yield from descendants(int(child))
 
 
 def name_of(process: int) -> str:
@@ -135,15 +128,12 @@ def test_a_killed_campaign_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
     database = tmp_path / "out" / "campaign.sqlite"
     try:
         wait_for_trials(database, orchestrator)
-        family = list(descendants(orchestrator.pid))
+        family = descendants(orchestrator.pid)
         assert family
     finally:
         orchestrator.kill()
         orchestrator.wait()
-    deadline = time.monotonic() + 5
-    while any(Path(f"/proc/{process}").exists() for process in family) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [name_of(process) for process in family if Path(f"/proc/{process}").exists()]
+    assert survivors(family) == []
 
     with CampaignData(tmp_path / "out") as data:
         kept = data.trials()["trial"].n_unique()

@@ -20,7 +20,8 @@ from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import own_identities
 from tunnelbench.lab.messages import Call, Identify, Incoming, NewFile, Request, SetLink, Spawn, TerminalSize
 from tunnelbench.lab.namespace import NamespaceNode, start_namespace_node
-from tunnelbench.lab.node import Node, ProgramError
+from tunnelbench.lab.node import Node
+from tunnelbench.lab.program import ProgramError
 
 pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
 

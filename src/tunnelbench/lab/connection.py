@@ -14,6 +14,9 @@ from tunnelbench.lab.messages import Answer, Call, Error, Event, Incoming, Ready
 
 AnswerType = TypeVar("AnswerType")
 
+ANSWER_SECONDS = 10.0
+"""How long an agent may take to answer what it does at once."""
+
 _LONGEST_FRAME = 16 << 20
 _EMPTY_FRAME = bytes(4)
 _NUDGE_SECONDS = 0.1
@@ -28,7 +31,8 @@ class Connection:
 
     def __init__(self, name: str, on_event: Callable[[Event], None], on_end: Callable[[], None]) -> None:
         """`name` is the node's, for messages; both callbacks run in the event loop."""
-        self._name = name
+        self.name = name
+        """The node's."""
         self._on_event = on_event
         self._on_end = on_end
         self._numbers = itertools.count(1)
@@ -46,7 +50,7 @@ class Connection:
     @property
     def obituary(self) -> str:
         """That the node is gone, and why."""
-        return f"{self._name} is gone: {self._end_reason or 'never started'}"
+        return f"{self.name} is gone: {self._end_reason or 'never started'}"
 
     async def open(self, stream: socket.socket) -> None:
         """Starts to use `stream`, a connected socket."""
@@ -75,13 +79,13 @@ class Connection:
                 answer = await waiting
         except TimeoutError:
             kind = type(request).__name__
-            raise NodeError(f"{self._name} did not answer {kind} within {timeout or 0:g} s") from None
+            raise NodeError(f"{self.name} did not answer {kind} within {timeout or 0:g} s") from None
         finally:
             self._waiting.pop(number, None)
         if isinstance(answer, Error):
-            raise NodeError(f"{self._name}: {answer.message}")
+            raise NodeError(f"{self.name}: {answer.message}")
         if not isinstance(answer, answer_type):
-            raise NodeError(f"{self._name} answered {type(answer).__name__} to {type(request).__name__}")
+            raise NodeError(f"{self.name} answered {type(answer).__name__} to {type(request).__name__}")
         return answer
 
     async def close(self, reason: str = "it was closed") -> None:

@@ -22,7 +22,7 @@ from tunnelbench.lab import holder_messages as messages
 from tunnelbench.lab import rendezvous
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
-from tunnelbench.lab.node import Program
+from tunnelbench.lab.program import Program
 
 _OUTPUT_WINDOW = 256 << 10
 _HANG_UP_SECONDS = 1.0

@@ -15,7 +15,8 @@ from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.namespace import NamespaceNode
-from tunnelbench.lab.node import Node, Program
+from tunnelbench.lab.node import Node
+from tunnelbench.lab.program import Program
 
 AGENT_PATH = "/run/tunnelbench/tbnode"
 MEMORY_MEGABYTES = 160

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tunnelbench.errors import UserError
-from tunnelbench.lab.node import Node, ProgramError
+from tunnelbench.lab.node import Node
+from tunnelbench.lab.program import ProgramError
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from typing import ClassVar, Literal
 
 from tunnelbench.lab import messages
 from tunnelbench.lab.features import Needs as Needs
-from tunnelbench.lab.node import Node, Program
+from tunnelbench.lab.node import Node
+from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family, Site
 
 Transport = Literal["tcp", "udp"]

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 
-from tunnelbench.lab.node import Node, Program
+from tunnelbench.lab.node import Node
+from tunnelbench.lab.program import Program
 
 
 async def place_files(

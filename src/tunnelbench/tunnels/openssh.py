@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.features import Feature
-from tunnelbench.lab.node import Program
+from tunnelbench.lab.program import Program
 from tunnelbench.tunnels.base import Gateway, Needs, ReadBack, Suite
 from tunnelbench.tunnels.daemons import place_files, printed, start_daemon
 

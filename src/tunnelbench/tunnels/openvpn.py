@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from tunnelbench.lab.features import TUN, Feature
-from tunnelbench.lab.node import Program
+from tunnelbench.lab.program import Program
 from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel, suites
 from tunnelbench.tunnels.certificates import Authority, Identity, Role
 from tunnelbench.tunnels.daemons import all_print, place_files, printed, start_daemon

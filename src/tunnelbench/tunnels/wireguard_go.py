@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tunnelbench.lab import messages
 from tunnelbench.lab.features import TUN
-from tunnelbench.lab.node import Program
+from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family
 from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel, suites
 from tunnelbench.tunnels.daemons import place_files, start_daemon
