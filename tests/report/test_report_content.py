@@ -12,6 +12,7 @@ from synthetic_campaign import STARTED, TCP, TUNNELS, UDP, begin, campaign_recor
 from tunnelbench.report.answers import comparisons, headline_sections
 from tunnelbench.report.collect import collect, processor_totals
 from tunnelbench.report.content import Content, Result
+from tunnelbench.report.wording import interval_name
 from tunnelbench.store.model import TrialRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
@@ -195,3 +196,10 @@ def test_an_interrupted_instance_counts_until_it_is_run_again(tmp_path: Path) ->
     assert result.encrypted
     assert content.campaign.state == "interrupted"
     assert [item.outcome for item in content.unmeasured] == ["interrupted"]
+
+
+@pytest.mark.parametrize(
+    ("instances", "name"), [(2, "50 % interval"), (3, "75 % interval"), (6, "95 % interval")]
+)
+def test_an_interval_promises_no_more_than_its_instances_can(instances: int, name: str) -> None:
+    assert interval_name(instances) == name

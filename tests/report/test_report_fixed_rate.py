@@ -148,7 +148,7 @@ def test_delays_whose_intervals_overlap(tmp_path: Path) -> None:
     )
     (comparison,) = comparisons(content)
     assert comparison.rivals == ("ipsec-manual/3des-sha1",)
-    assert "(95 % interval 0.120 to 0.140)" in page_text(content)
+    assert "(50 % interval 0.120 to 0.140)" in page_text(content)
 
 
 def test_ratios_are_of_the_delay_and_not_of_the_rate(content: Content) -> None:

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tunnelbench.report.content import MACHINE, NODES, Estimate, Result, Section
-from tunnelbench.report.wording import NOTHING, compact_interval, milliseconds, number, percentage
+from tunnelbench.report.wording import (
+    NOTHING,
+    compact_interval,
+    interval_name,
+    milliseconds,
+    number,
+    percentage,
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,9 @@ class Group:
 
 def columns_for(section: Section) -> list[Column]:
     """The columns of a point in which at least one of its results has something to show."""
-    columns = _by_delay() if section.at_fixed_rate else _by_throughput()
+    instances = min((result.proof.proven for result in section.results), default=0)
+    name = interval_name(instances)
+    columns = _by_delay(name) if section.at_fixed_rate else _by_throughput(name)
     return [column for column in columns if any(column.text(result) != NOTHING for result in section.results)]
 
 
@@ -40,13 +49,13 @@ def groups_of(columns: Sequence[Column]) -> list[Group]:
     return [Group(heading, span) for heading, span in spans.items()]
 
 
-def _by_throughput() -> list[Column]:
+def _by_throughput(interval: str) -> list[Column]:
     throughput, ratio, delay = "Throughput, Mbit/s", "Ratio to plain IP", "One-way delay, ms"
     return [
         Column(throughput, "median", _median("throughput")),
-        Column(throughput, "95 % interval", _interval("throughput")),
+        Column(throughput, interval, _interval("throughput")),
         Column(ratio, "median", _ratio("throughput")),
-        Column(ratio, "95 % interval", _ratio_interval("throughput")),
+        Column(ratio, interval, _ratio_interval("throughput")),
         *_processor(),
         _wire(),
         _loss(),
@@ -56,14 +65,14 @@ def _by_throughput() -> list[Column]:
     ]
 
 
-def _by_delay() -> list[Column]:
+def _by_delay(interval: str) -> list[Column]:
     delay, ratio = "One-way delay, ms", "Ratio of p50 to plain IP"
     return [
         Column(delay, "p50", _median("latency_p50", milliseconds)),
-        Column(delay, "95 % interval", _interval("latency_p50", milliseconds)),
+        Column(delay, interval, _interval("latency_p50", milliseconds)),
         Column(delay, "p99", _median("latency_p99", milliseconds)),
         Column(ratio, "median", _ratio("latency_p50")),
-        Column(ratio, "95 % interval", _ratio_interval("latency_p50")),
+        Column(ratio, interval, _ratio_interval("latency_p50")),
         _loss(),
         *_processor(),
         _wire(),

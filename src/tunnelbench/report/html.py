@@ -14,6 +14,7 @@ from tunnelbench.report.content import OUTCOMES, Content, Result, Section
 from tunnelbench.report.drawing import Drawing
 from tunnelbench.report.wording import (
     interval,
+    interval_name,
     milliseconds,
     number,
     percentage,
@@ -66,6 +67,7 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
         milliseconds=milliseconds,
         number=number,
         interval=interval,
+        interval_name=interval_name,
         percentage=percentage,
         some_of=some_of,
     )

@@ -88,14 +88,14 @@ def _latency_rows(result: Result) -> Rows:
 
 _THROUGHPUT = Kind(
     "throughput",
-    "Throughput in Mbit/s, median and 95 % interval",
+    "Throughput in Mbit/s, median and interval",
     figures.throughput,
     _throughput_rows,
     lambda result: result.throughput and result.throughput.median,
 )
 _RATIO = Kind(
     "ratio",
-    "Throughput as a ratio to plain IP, median and 95 % interval",
+    "Throughput as a ratio to plain IP, median and interval",
     figures.ratio,
     _ratio_rows,
     lambda result: result.throughput and result.throughput.ratio,

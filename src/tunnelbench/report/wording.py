@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from tunnelbench.analysis.intervals import attainable_confidence
 from tunnelbench.study.cells import Point
 
 NOTHING = "\N{EN DASH}"
@@ -97,3 +98,8 @@ def _size(count: int) -> str:
     if count >= 1024 and count % 1024 == 0:
         return f"{count // 1024} KiB"
     return f"{count}-byte"
+
+
+def interval_name(instances: int) -> str:
+    """What an interval over so many instances may be called: few of them cannot promise 95 %."""
+    return f"{min(0.95, attainable_confidence(instances)):.0%} interval".replace("%", " %")
