@@ -18,7 +18,7 @@ use nix::sys::stat::{Mode, SFlag, makedev, mknod, umask};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, Uid, chdir, fork, getuid, pipe, pivot_root, sethostname};
 
-use crate::mounts::{add_terminals, mount_kind};
+use crate::mounts::{DEVICES, add_terminals, mount_kind};
 
 /// What a node on this kernel is made of.
 pub struct Enclosure {
@@ -43,17 +43,6 @@ pub enum UserNamespace {
 
 /// Where the agent's program stands inside every node.
 pub const AGENT_PATH: &str = "/run/tunnelbench/tbnode";
-
-const DEVICES: [(&str, u64, u64); 8] = [
-    ("null", 1, 3),
-    ("zero", 1, 5),
-    ("full", 1, 7),
-    ("random", 1, 8),
-    ("urandom", 1, 9),
-    ("tty", 5, 0),
-    ("ppp", 108, 0),
-    ("net/tun", 10, 200),
-];
 
 /// Enters the namespaces. Returns in the new process 1; the calling process prints that one's number as
 /// this machine knows it, waits for its end, and exits.

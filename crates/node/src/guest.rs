@@ -13,21 +13,11 @@ use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod, umask};
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 
-use crate::mounts::{add_terminals, mount_kind};
+use crate::mounts::{DEVICES, add_terminals, mount_kind};
 
-const DEVICES: [(&str, u64, u64); 11] = [
-    ("null", 1, 3),
-    ("zero", 1, 5),
-    ("full", 1, 7),
-    ("random", 1, 8),
-    ("urandom", 1, 9),
-    ("tty", 5, 0),
-    ("console", 5, 1),
-    ("ttyS0", 4, 64),
-    ("ppp", 108, 0),
-    ("net/tun", 10, 200),
-    ("crypto", 10, 60),
-];
+/// What only a kernel of its own has, beside the devices of every node.
+const OWN_DEVICES: [(&str, u64, u64); 3] =
+    [("console", 5, 1), ("ttyS0", 4, 64), ("crypto", 10, 60)];
 
 /// Mounts what a system needs, and opens the serial line to the orchestrator as a raw byte stream.
 ///
@@ -60,7 +50,7 @@ pub fn power_off() -> ! {
 fn add_devices(directory: &Path) -> io::Result<()> {
     fs::create_dir(directory.join("net"))?;
     umask(Mode::empty());
-    for (name, major, minor) in DEVICES {
+    for (name, major, minor) in DEVICES.into_iter().chain(OWN_DEVICES) {
         let mode = Mode::from_bits_truncate(0o666);
         mknod(
             &directory.join(name),

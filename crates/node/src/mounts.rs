@@ -7,6 +7,18 @@ use std::path::Path;
 
 use nix::mount::{MsFlags, mount};
 
+/// The devices of every node: name, major and minor number (Linux allocated devices list).
+pub const DEVICES: [(&str, u64, u64); 8] = [
+    ("null", 1, 3),
+    ("zero", 1, 5),
+    ("full", 1, 7),
+    ("random", 1, 8),
+    ("urandom", 1, 9),
+    ("tty", 5, 0),
+    ("ppp", 108, 0),
+    ("net/tun", 10, 200),
+];
+
 /// Mounts a file system that needs no source.
 pub fn mount_kind(kind: &str, target: &Path, options: &str) -> io::Result<()> {
     let data = (!options.is_empty()).then_some(options);

@@ -132,14 +132,9 @@ fn apply(netlink: &mut Netlink, operation: &NetworkOperation) -> Result<(), Stri
                 NLM_F_CREATE | NLM_F_REPLACE,
             )
         }
-        NetworkOperation::RemoveRoute { destination } => {
-            let message = route_message(destination, None, None)?;
-            netlink.request(RouteNetlinkMessage::DelRoute(message), 0)
-        }
         NetworkOperation::RemoveLink { interface } => {
             netlink.request(RouteNetlinkMessage::DelLink(link_message(interface)?), 0)
         }
-        NetworkOperation::AddTap { interface } => add_tap(interface),
         NetworkOperation::SetSysctl { name, value } => set_sysctl(name, value),
     }
 }
@@ -301,25 +296,6 @@ fn switch_offloads_off(interface: &str) -> Result<(), String> {
                 ));
             }
         }
-    }
-    Ok(())
-}
-
-fn add_tap(interface: &str) -> Result<(), String> {
-    let device = fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/net/tun")
-        .map_err(|error| format!("/dev/net/tun cannot be opened: {error}"))?;
-    let mut request = interface_request(interface)?;
-    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as i16;
-    for (name, argument) in [
-        (libc::TUNSETIFF, std::ptr::from_ref(&request) as usize),
-        (libc::TUNSETPERSIST, 1),
-    ] {
-        // SAFETY: TUNSETIFF reads the request, which lives through the call; TUNSETPERSIST takes a number.
-        let status = unsafe { libc::ioctl(device.as_raw_fd(), name as _, argument) };
-        Errno::result(status).map_err(|error| format!("no tap device {interface}: {error}"))?;
     }
     Ok(())
 }

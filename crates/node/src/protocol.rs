@@ -133,12 +133,8 @@ pub enum NetworkOperation {
         /// The address that traffic over this route comes from by default.
         source: Option<String>,
     },
-    /// Remove a route to a prefix.
-    RemoveRoute { destination: String },
     /// Remove a link.
     RemoveLink { interface: String },
-    /// Make a tap device.
-    AddTap { interface: String },
     /// Write a kernel setting, such as `net/ipv4/ip_forward`.
     SetSysctl { name: String, value: String },
 }

@@ -115,20 +115,8 @@ class AddRoute(msgspec.Struct, frozen=True, tag_field="type", tag="add_route"):
     source: str | None = None
 
 
-class RemoveRoute(msgspec.Struct, frozen=True, tag_field="type", tag="remove_route"):
-    """Removes a route."""
-
-    destination: str
-
-
 class RemoveLink(msgspec.Struct, frozen=True, tag_field="type", tag="remove_link"):
     """Removes a link."""
-
-    interface: str
-
-
-class AddTap(msgspec.Struct, frozen=True, tag_field="type", tag="add_tap"):
-    """Makes a tap device."""
 
     interface: str
 
@@ -140,7 +128,7 @@ class SetSysctl(msgspec.Struct, frozen=True, tag_field="type", tag="set_sysctl")
     value: str
 
 
-NetworkOperation = SetLink | AddAddress | AddRoute | RemoveRoute | RemoveLink | AddTap | SetSysctl
+NetworkOperation = SetLink | AddAddress | AddRoute | RemoveLink | SetSysctl
 
 
 class ConfigureNetwork(msgspec.Struct, frozen=True, tag_field="type", tag="configure_network"):

@@ -123,8 +123,6 @@ class Established:
     """The daemons that must live as long as the tunnel is up."""
     forwards: Mapping[tuple[Family, int], Target] = field(default_factory=dict[tuple[Family, int], Target])
     """For VPNs that forward single ports: the family and the server's port, and where to connect for it."""
-    interfaces: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Gateway to tunnel interface, where there is one."""
 
     def dead(self) -> Program | None:
         """A daemon that has died, if any has."""

@@ -106,7 +106,6 @@ class OpenVpn(Tunnel):
             wire=frozenset({f"ipv4 udp {PORT}"}),
             read_back=read_back,
             programs=daemons,
-            interfaces={end.site.gateway: INTERFACE for end in (left, right)},
         )
 
 

@@ -50,5 +50,4 @@ async def link_up(
     return Established(
         wire=frozenset({wire}),
         read_back=read_back,
-        interfaces={end.site.gateway: INTERFACE for end in (left, right)},
     )

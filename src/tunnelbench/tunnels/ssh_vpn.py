@@ -40,7 +40,6 @@ class SshVpn(Tunnel):
             wire=WIRE,
             read_back=connection.read_back,
             programs=connection.programs,
-            interfaces={end.site.gateway: INTERFACE for end in (left, right)},
         )
 
 

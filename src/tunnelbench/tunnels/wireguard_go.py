@@ -61,7 +61,6 @@ class WireguardGo(Tunnel):
             wire=frozenset({f"ipv4 udp {PORT}"}),
             read_back=read_back,
             programs=(client, server),
-            interfaces={end.site.gateway: INTERFACE for end in (left, right)},
         )
 
 
