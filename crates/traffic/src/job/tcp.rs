@@ -1,0 +1,83 @@
+//! TCP streams.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Content, text};
+use crate::schedule::Schedule;
+
+/// Opens TCP connections to a [`TcpListen`] job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpConnect {
+    /// The listener's address, or that of a port forwarded to it.
+    #[serde(with = "text")]
+    pub destination: SocketAddr,
+    /// Tag that the listener must share.
+    pub session: u16,
+    /// When to send.
+    pub schedule: Schedule,
+    /// Whether this end sends or receives.
+    pub side: Side,
+    /// How the streams are driven.
+    pub options: TcpOptions,
+    /// How long all streams together may take to connect, ns.
+    #[serde(default = "default_connect_timeout")]
+    pub connect_timeout: u64,
+}
+
+/// Accepts the TCP connections of a [`TcpConnect`] job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpListen {
+    /// Where to listen; port 0 lets the system choose.
+    #[serde(with = "text")]
+    pub bind: SocketAddr,
+    /// Tag that the connecting end must share; other connections are closed.
+    pub session: u16,
+    /// When to send.
+    pub schedule: Schedule,
+    /// Whether this end sends or receives.
+    pub side: Side,
+    /// How the streams are driven.
+    pub options: TcpOptions,
+}
+
+/// How TCP streams are driven; each end has its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpOptions {
+    /// Bytes of each write, 1 byte to 16 MiB; of no use to a receiver.
+    pub write_bytes: u32,
+    /// Connections side by side, 1 to 128; both ends must agree.
+    pub streams: u16,
+    /// What is written.
+    pub content: Content,
+    /// TCP_NODELAY.
+    #[serde(default)]
+    pub no_delay: bool,
+    /// TCP_CONGESTION, such as `cubic`; the system's default where there is none.
+    #[serde(default)]
+    pub congestion_control: Option<String>,
+    /// SO_SNDBUF and SO_RCVBUF in bytes; the system tunes them itself where there is none.
+    #[serde(default)]
+    pub socket_buffer: Option<u32>,
+    /// TCP_MAXSEG in bytes; from the path MTU where there is none.
+    #[serde(default)]
+    pub mss: Option<u32>,
+}
+
+/// Which end of a TCP stream a job is, whoever connects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// Writes.
+    Send,
+    /// Reads.
+    Receive,
+}
+
+fn default_connect_timeout() -> u64 {
+    3_000_000_000
+}

@@ -1,0 +1,46 @@
+//! Receiving them.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::text;
+use crate::schedule::Schedule;
+
+/// Receives the datagrams of one session from the first source that sends any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UdpReceive {
+    /// Where to listen; port 0 lets the system choose.
+    #[serde(with = "text")]
+    pub bind: SocketAddr,
+    /// Tag of the datagrams that count.
+    pub session: u16,
+    /// The sender's schedule, in this node's clock.
+    pub schedule: Schedule,
+    /// How long to wait for stragglers after the end of the schedule, ns. Ends early when nothing came for a quarter of it.
+    #[serde(default = "default_linger")]
+    pub linger: u64,
+    /// Which receive timestamps to use.
+    #[serde(default)]
+    pub timestamps: Timestamps,
+    /// SO_RCVBUF in bytes; 4 MiB where there is none, so that the receiver's own pauses lose nothing.
+    #[serde(default)]
+    pub socket_buffer: Option<u32>,
+}
+
+/// Where a receive time comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Timestamps {
+    /// SO_TIMESTAMPNS: when the packet entered this node from its last link. On a node that decrypts the packet itself
+    /// this is before the decryption.
+    #[default]
+    Kernel,
+    /// When the receiver read the datagram: includes everything, also the receiver's own waiting for a processor.
+    User,
+}
+
+fn default_linger() -> u64 {
+    500_000_000
+}

@@ -1,0 +1,6 @@
+//! Whole jobs against each other over the loopback interface.
+
+mod common;
+mod echo;
+mod tcp;
+mod udp;

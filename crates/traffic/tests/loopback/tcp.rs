@@ -1,0 +1,274 @@
+//! TCP jobs against each other.
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use tunnelbench_traffic::job::{Content, Side, TcpConnect, TcpListen, TcpOptions};
+use tunnelbench_traffic::outcome::{TcpFlow, TcpReceived, TcpSent};
+use tunnelbench_traffic::{Job, Outcome, Schedule, TrafficError, start};
+
+use crate::common::*;
+
+fn options() -> TcpOptions {
+    TcpOptions {
+        write_bytes: 65_536,
+        streams: 1,
+        content: Content::Random,
+        no_delay: false,
+        congestion_control: None,
+        socket_buffer: None,
+        mss: None,
+    }
+}
+
+fn tcp_listen(side: Side) -> TcpListen {
+    TcpListen {
+        bind: loopback(0),
+        session: 7,
+        schedule: schedule(),
+        side,
+        options: options(),
+    }
+}
+
+fn tcp_connect(destination: SocketAddr, side: Side, streams: u16) -> TcpConnect {
+    let options = TcpOptions {
+        streams,
+        ..options()
+    };
+    let connect_timeout = 1_000 * MILLISECOND;
+    TcpConnect {
+        destination,
+        session: 7,
+        schedule: schedule(),
+        side,
+        options,
+        connect_timeout,
+    }
+}
+
+fn sent_and_received(outcomes: [Outcome; 2]) -> (TcpSent, TcpReceived) {
+    let [connected, listened] = outcomes;
+    let (Outcome::TcpConnect(connected), Outcome::TcpListen(listened)) = (connected, listened)
+    else {
+        panic!("the outcomes are tagged like the jobs");
+    };
+    match (connected.flow, listened.flow) {
+        (TcpFlow::Send(sent), TcpFlow::Receive(received))
+        | (TcpFlow::Receive(received), TcpFlow::Send(sent)) => (sent, received),
+        flows => panic!("{flows:?}"),
+    }
+}
+
+/// Runs a TCP job pair in which the connecting end has the side `side`.
+fn tcp_pair(side: Side, streams: u16, options: &TcpOptions) -> (TcpSent, TcpReceived) {
+    let options = TcpOptions {
+        streams,
+        ..options.clone()
+    };
+    let other = if side == Side::Send {
+        Side::Receive
+    } else {
+        Side::Send
+    };
+    let schedule = schedule();
+    let listener = TcpListen {
+        options: options.clone(),
+        schedule,
+        ..tcp_listen(other)
+    };
+    let listener = start(Job::TcpListen(listener)).unwrap();
+    let connector = TcpConnect {
+        options,
+        schedule,
+        ..tcp_connect(bound(&listener), side, streams)
+    };
+    let connector = start(Job::TcpConnect(connector)).unwrap();
+    sent_and_received([connector.finish().unwrap(), listener.finish().unwrap()])
+}
+
+#[test]
+fn either_end_of_a_tcp_connection_can_send() {
+    for side in [Side::Send, Side::Receive] {
+        let (sent, received) = tcp_pair(side, 1, &options());
+        assert!(received.measured_bytes > 0 && received.measured_bytes < received.total_bytes);
+        assert!(received.total_bytes <= sent.total_bytes);
+        assert_eq!(received.streams, [received.measured_bytes]);
+        assert_eq!(received.series.bytes.len(), 3);
+        assert_eq!(received.series.packets, None);
+        assert_eq!(sent.streams.len(), 1);
+        assert!(sent.streams[0].segment_bytes > 0);
+    }
+}
+
+#[test]
+fn streams_add_up() {
+    let asked = TcpOptions {
+        write_bytes: 1_000,
+        content: Content::Zeros,
+        no_delay: true,
+        congestion_control: Some("cubic".into()),
+        socket_buffer: Some(200_000),
+        mss: Some(1_000),
+        ..options()
+    };
+    let (sent, received) = tcp_pair(Side::Send, 3, &asked);
+    assert_eq!((sent.streams.len(), received.streams.len()), (3, 3));
+    assert_eq!(
+        received.streams.iter().sum::<u64>(),
+        received.measured_bytes
+    );
+    assert!(
+        sent.streams
+            .iter()
+            .all(|stream| stream.segment_bytes <= 1_000)
+    );
+}
+
+#[test]
+fn a_connection_that_breaks_is_an_error() {
+    let listener = start(Job::TcpListen(tcp_listen(Side::Receive))).unwrap();
+    let mut peer = TcpStream::connect(bound(&listener)).unwrap();
+    greet(&mut peer, 7, 0).unwrap();
+    drop(peer);
+    let outcome = listener.finish();
+    assert!(
+        matches!(outcome, Err(TrafficError::Broken { .. })),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn a_connection_that_carries_nothing_is_an_error() {
+    let listener = start(Job::TcpListen(tcp_listen(Side::Receive))).unwrap();
+    let mut peer = TcpStream::connect(bound(&listener)).unwrap();
+    greet(&mut peer, 7, 0).unwrap();
+    let outcome = listener.finish();
+    assert!(
+        matches!(outcome, Err(TrafficError::NothingCarried(_))),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn a_listener_that_lacks_streams_says_how_many() {
+    let job = TcpListen {
+        options: TcpOptions {
+            streams: 2,
+            ..options()
+        },
+        ..tcp_listen(Side::Receive)
+    };
+    let listener = start(Job::TcpListen(job)).unwrap();
+    let mut peer = TcpStream::connect(bound(&listener)).unwrap();
+    greet(&mut peer, 7, 1).unwrap();
+    let outcome = listener.finish();
+    assert!(
+        matches!(
+            outcome,
+            Err(TrafficError::NotConnected {
+                connected: 1,
+                asked: 2
+            })
+        ),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn a_listener_turns_strangers_away() {
+    let listener = start(Job::TcpListen(tcp_listen(Side::Receive))).unwrap();
+    for (session, index) in [(8, 0), (7, 1)] {
+        let mut stranger = TcpStream::connect(bound(&listener)).unwrap();
+        assert!(greet(&mut stranger, session, index).is_err());
+    }
+    let connector = start(Job::TcpConnect(tcp_connect(
+        bound(&listener),
+        Side::Send,
+        1,
+    )))
+    .unwrap();
+    connector.finish().unwrap();
+    let Outcome::TcpListen(listened) = listener.finish().unwrap() else {
+        panic!("not a listener's outcome")
+    };
+    assert_eq!(listened.foreign, 2);
+}
+
+/// Introduces a stream as a connecting job does.
+fn greet(stream: &mut TcpStream, session: u16, index: u16) -> std::io::Result<()> {
+    use std::io::{Read, Write};
+    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+    let hello = [&b"tbtc"[..], &session.to_be_bytes(), &index.to_be_bytes()].concat();
+    stream.write_all(&hello)?;
+    let mut answer = [0; 8];
+    stream.read_exact(&mut answer)?;
+    assert_eq!(answer, hello[..]);
+    Ok(())
+}
+
+#[test]
+fn connecting_to_nobody_is_an_error() {
+    let silent = std::net::TcpListener::bind(loopback(0))
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let outcome = start(Job::TcpConnect(tcp_connect(silent, Side::Send, 1)));
+    assert!(
+        matches!(&outcome, Err(TrafficError::Io { .. })),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn connecting_to_a_stranger_ends_in_time() {
+    let stranger = std::net::TcpListener::bind(loopback(0)).unwrap();
+    let connect_timeout = 50 * MILLISECOND;
+    let job = TcpConnect {
+        connect_timeout,
+        ..tcp_connect(stranger.local_addr().unwrap(), Side::Send, 1)
+    };
+    let outcome = start(Job::TcpConnect(job));
+    assert!(
+        matches!(&outcome, Err(TrafficError::Io { .. })),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn tcp_jobs_beyond_the_limits_are_refused() {
+    assert_all_refused([
+        Job::TcpListen(TcpListen {
+            options: TcpOptions {
+                streams: 0,
+                ..options()
+            },
+            ..tcp_listen(Side::Send)
+        }),
+        Job::TcpListen(TcpListen {
+            options: TcpOptions {
+                write_bytes: 0,
+                ..options()
+            },
+            ..tcp_listen(Side::Send)
+        }),
+    ]);
+}
+
+#[test]
+fn a_stopped_tcp_job_has_no_result() {
+    let schedule = Schedule {
+        measure: 60_000 * MILLISECOND,
+        ..schedule()
+    };
+    let listener = start(Job::TcpListen(TcpListen {
+        schedule,
+        ..tcp_listen(Side::Receive)
+    }))
+    .unwrap();
+    let connector = TcpConnect {
+        schedule,
+        ..tcp_connect(bound(&listener), Side::Send, 1)
+    };
+    assert_stopped([start(Job::TcpConnect(connector)).unwrap(), listener]);
+}

@@ -1,0 +1,293 @@
+//! UDP jobs against each other.
+
+use std::net::{SocketAddr, UdpSocket};
+
+use serde_bytes::ByteBuf;
+use tunnelbench_traffic::job::{Content, Rate, Timestamps, UdpReceive, UdpSend};
+use tunnelbench_traffic::outcome::{UdpReceived, UdpSent};
+use tunnelbench_traffic::{Job, Outcome, Running, Schedule, TrafficError, start};
+
+use crate::common::*;
+
+fn udp_receive(bind: SocketAddr, schedule: Schedule) -> UdpReceive {
+    let timestamps = Timestamps::Kernel;
+    UdpReceive {
+        bind,
+        session: 7,
+        schedule,
+        linger: 200 * MILLISECOND,
+        timestamps,
+        socket_buffer: None,
+    }
+}
+
+fn udp_send(destination: SocketAddr, schedule: Schedule, rate: Rate) -> UdpSend {
+    UdpSend {
+        destination,
+        source_port: None,
+        session: 7,
+        schedule,
+        payload_bytes: 200,
+        rate,
+        batch: 16,
+        content: Content::Random,
+        socket_buffer: None,
+    }
+}
+
+fn udp_sent(running: Running) -> UdpSent {
+    match running.finish().unwrap() {
+        Outcome::UdpSend(sent) => sent,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn udp_received(running: Running) -> UdpReceived {
+    match running.finish().unwrap() {
+        Outcome::UdpReceive(received) => received,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Runs a UDP job pair over one address family.
+fn udp_pair(bind: SocketAddr, timestamps: Timestamps, rate: Rate) -> (UdpSent, UdpReceived) {
+    let schedule = schedule();
+    let receiver = start(Job::UdpReceive(UdpReceive {
+        timestamps,
+        ..udp_receive(bind, schedule)
+    }))
+    .unwrap();
+    let sender = start(Job::UdpSend(udp_send(bound(&receiver), schedule, rate))).unwrap();
+    (udp_sent(sender), udp_received(receiver))
+}
+
+fn assert_all_arrived(sent: &UdpSent, received: &UdpReceived) {
+    assert_eq!(received.measured, sent.measured);
+    assert_eq!(received.total, sent.total);
+    assert_eq!(
+        (
+            received.duplicates,
+            received.reordered,
+            received.beyond_window
+        ),
+        (0, 0, 0)
+    );
+    assert_eq!((received.foreign, received.buffer_drops), (0, 0));
+    let in_series: u64 = received.series.packets.as_ref().unwrap().iter().sum();
+    assert!(received.arrived.packets <= in_series && in_series <= received.total.packets);
+    let delay = received.delay.as_ref().unwrap();
+    assert_eq!(
+        (delay.count, delay.negative),
+        (received.measured.packets, 0)
+    );
+    assert!(received.jitter_mean.unwrap() > 0.0);
+}
+
+#[test]
+fn every_paced_datagram_is_accounted_for() {
+    let (sent, received) = udp_pair(
+        loopback(0),
+        Timestamps::Kernel,
+        Rate::PacketsPerSecond { value: 2_000 },
+    );
+    assert_eq!(sent.measured.packets + sent.skipped + sent.unsent, 400);
+    assert_eq!(sent.measured.bytes, sent.measured.packets * 200);
+    assert_eq!(sent.asked_rate, Some(3_200_000.0));
+    assert!(sent.departure_error.is_some());
+    assert_eq!(received.timestamps, Timestamps::Kernel);
+    assert_all_arrived(&sent, &received);
+}
+
+#[test]
+fn the_receiver_can_take_the_time_itself_and_speaks_ipv6() {
+    let bind = "[::1]:0".parse().unwrap();
+    let (sent, received) = udp_pair(
+        bind,
+        Timestamps::User,
+        Rate::BitsPerSecond { value: 1_600_000 },
+    );
+    assert_eq!(sent.measured.packets + sent.skipped + sent.unsent, 200);
+    assert_eq!(received.timestamps, Timestamps::User);
+    assert_all_arrived(&sent, &received);
+}
+
+#[test]
+fn the_highest_rate_intends_what_it_does() {
+    let (sent, received) = udp_pair(loopback(0), Timestamps::Kernel, Rate::Max);
+    assert_eq!((sent.asked_rate, sent.late, sent.skipped), (None, 0, 0));
+    assert!(sent.departure_error.is_none());
+    let lost = sent.total.packets - received.total.packets;
+    assert!(
+        received.buffer_drops <= lost,
+        "on loopback only a full receive buffer loses anything"
+    );
+}
+
+#[test]
+fn what_the_receive_buffer_loses_is_told_apart() {
+    let schedule = schedule();
+    let receive = UdpReceive {
+        socket_buffer: Some(2_000),
+        ..udp_receive(loopback(0), schedule)
+    };
+    let receiver = start(Job::UdpReceive(receive)).unwrap();
+    let sender = start(Job::UdpSend(udp_send(
+        bound(&receiver),
+        schedule,
+        Rate::Max,
+    )))
+    .unwrap();
+    let (sent, received) = (udp_sent(sender), udp_received(receiver));
+    assert!(received.socket_buffer < 10_000);
+    assert!(received.buffer_drops > 0 && received.measured.packets < sent.measured.packets);
+    assert!(received.buffer_drops <= sent.total.packets - received.total.packets);
+}
+
+#[test]
+fn strangers_do_not_count() {
+    let schedule = schedule();
+    let receiver = start(Job::UdpReceive(udp_receive(loopback(0), schedule))).unwrap();
+    let rate = Rate::PacketsPerSecond { value: 100 };
+    let first = start(Job::UdpSend(udp_send(bound(&receiver), schedule, rate))).unwrap();
+    let job = UdpSend {
+        session: 8,
+        ..udp_send(bound(&receiver), schedule, rate)
+    };
+    let other_session = start(Job::UdpSend(job)).unwrap();
+    let stranger = UdpSocket::bind(loopback(0)).unwrap();
+    stranger.send_to(b"short", bound(&receiver)).unwrap();
+    let (first, other_session, received) = (
+        udp_sent(first),
+        udp_sent(other_session),
+        udp_received(receiver),
+    );
+    assert_eq!(received.measured, first.measured);
+    assert_eq!(received.foreign, other_session.total.packets + 1);
+}
+
+#[test]
+fn copies_and_latecomers_are_told_apart() {
+    let schedule = schedule();
+    let receiver = start(Job::UdpReceive(udp_receive(loopback(0), schedule))).unwrap();
+    let socket = UdpSocket::bind(loopback(0)).unwrap();
+    for (sequence, intended) in [
+        (0_u32, 60),
+        (2, 61),
+        (1, 62),
+        (2, 61),
+        (3, 300),
+        (3, 300),
+        (4, 10),
+    ] {
+        let intended = (intended * MILLISECOND).to_be_bytes();
+        let datagram = [
+            &sequence.to_be_bytes()[..],
+            &7_u16.to_be_bytes(),
+            &intended[2..],
+            b"content",
+        ]
+        .concat();
+        socket.send_to(&datagram, bound(&receiver)).unwrap();
+    }
+    let received = udp_received(receiver);
+    assert_eq!(
+        (received.measured.packets, received.measured.bytes),
+        (3, 3 * 19)
+    );
+    assert_eq!((received.duplicates, received.reordered), (1, 1));
+    assert_eq!(received.total.packets, 7);
+    assert_eq!(
+        received.arrived.packets, 0,
+        "they all came before the measured window"
+    );
+    assert_eq!(
+        received.delay.unwrap().negative,
+        3,
+        "and before they were intended to leave"
+    );
+}
+
+#[test]
+fn nobody_listening_is_counted_and_not_fatal() {
+    let silent = UdpSocket::bind(loopback(0)).unwrap().local_addr().unwrap();
+    let sent = udp_sent(
+        start(Job::UdpSend(udp_send(
+            silent,
+            schedule(),
+            Rate::PacketsPerSecond { value: 500 },
+        )))
+        .unwrap(),
+    );
+    assert!(sent.send_errors > 0);
+    assert_eq!(sent.measured.packets + sent.unsent + sent.skipped, 100);
+}
+
+#[test]
+fn a_receiver_that_hears_nothing_says_so() {
+    let received =
+        udp_received(start(Job::UdpReceive(udp_receive(loopback(0), schedule()))).unwrap());
+    assert_eq!((received.measured.packets, received.total.packets), (0, 0));
+    assert_eq!((received.delay, received.jitter_last), (None, None));
+    assert_eq!(received.longest_gap, 200 * MILLISECOND);
+}
+
+#[test]
+fn a_sender_that_is_too_late_says_by_how_much() {
+    let late = Schedule {
+        start_at: now() - 2_000 * MILLISECOND as i64,
+        ..schedule()
+    };
+    let outcome = start(Job::UdpSend(udp_send(loopback(9), late, Rate::Max)));
+    assert!(
+        matches!(outcome, Err(TrafficError::StartPassed { by }) if by >= 2_000 * MILLISECOND as i64)
+    );
+}
+
+#[test]
+fn udp_jobs_beyond_the_limits_are_refused() {
+    let send = udp_send(loopback(9), schedule(), Rate::Max);
+    let long = Schedule {
+        measure: u64::MAX,
+        ..schedule()
+    };
+    assert_all_refused([
+        Job::UdpSend(UdpSend {
+            payload_bytes: 11,
+            ..send.clone()
+        }),
+        Job::UdpSend(UdpSend {
+            payload_bytes: 65_508,
+            ..send.clone()
+        }),
+        Job::UdpSend(UdpSend {
+            batch: 0,
+            ..send.clone()
+        }),
+        Job::UdpSend(UdpSend {
+            rate: Rate::BitsPerSecond { value: 0 },
+            ..send.clone()
+        }),
+        Job::UdpSend(UdpSend {
+            content: Content::Pattern {
+                data: ByteBuf::new(),
+            },
+            ..send.clone()
+        }),
+        Job::UdpSend(UdpSend {
+            schedule: long,
+            ..send
+        }),
+    ]);
+}
+
+#[test]
+fn a_stopped_udp_job_has_no_result() {
+    let schedule = Schedule {
+        measure: 60_000 * MILLISECOND,
+        ..schedule()
+    };
+    let receiver = start(Job::UdpReceive(udp_receive(loopback(0), schedule))).unwrap();
+    let rate = Rate::PacketsPerSecond { value: 1 };
+    let sender = start(Job::UdpSend(udp_send(bound(&receiver), schedule, rate))).unwrap();
+    assert_stopped([receiver, sender]);
+}
