@@ -53,16 +53,20 @@ def test_every_job_and_outcome_has_a_golden_message() -> None:
 def test_jobs_mean_the_same_on_both_sides() -> None:
     assert read("job_udp_send") == messages.UdpSend(
         destination="10.0.0.2:5201",
-        source_port=40_000,
         session=65_535,
         schedule=SCHEDULE,
         payload_bytes=1_400,
         rate=messages.BitsPerSecond(100_000_000),
         batch=64,
         content=messages.Zeros(),
+        socket=messages.SocketOptions(source="10.0.0.1", port=40_000, dscp=46, ttl=64, dont_fragment=True),
     )
     assert read("job_udp_receive") == messages.UdpReceive(
-        bind="[fd00::1]:0", session=1, schedule=SCHEDULE, timestamps="user", socket_buffer=8_388_608
+        bind="[fd00::1]:0",
+        session=1,
+        schedule=SCHEDULE,
+        timestamps="user",
+        socket=messages.SocketOptions(buffer=8_388_608),
     )
     assert read("job_tcp_connect") == messages.TcpConnect(
         destination="127.0.0.1:5201",
@@ -75,8 +79,8 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
             content=messages.Random(),
             no_delay=True,
             congestion_control="cubic",
-            socket_buffer=1_048_576,
             mss=1_200,
+            socket=messages.SocketOptions(buffer=1_048_576),
         ),
     )
     assert read("job_tcp_listen") == messages.TcpListen(

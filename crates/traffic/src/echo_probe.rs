@@ -23,11 +23,10 @@ pub(crate) fn start(job: EchoProbe) -> Result<Running, TrafficError> {
     let started = monotonic();
     Running::spawn("echo-probe", None, move |stop| {
         let channel: Box<dyn Channel> = match job.protocol {
-            Protocol::Udp => Box::new(
-                UdpChannel::open(job.destination).map_err(TrafficError::io("open a UDP socket"))?,
-            ),
+            Protocol::Udp => Box::new(UdpChannel::open(job.destination, job.socket)?),
             Protocol::Tcp => Box::new(TcpChannel::new(
                 job.destination,
+                job.socket,
                 job.timeout,
                 job.payload_bytes as usize,
             )),
@@ -37,6 +36,7 @@ pub(crate) fn start(job: EchoProbe) -> Result<Running, TrafficError> {
 }
 
 fn validate(job: &EchoProbe) -> Result<(), TrafficError> {
+    job.socket.validate(job.destination)?;
     let invalid = |text: String| Err(TrafficError::Invalid(text));
     if !(HEADER_BYTES..=LARGEST_PAYLOAD).contains(&(job.payload_bytes as usize)) {
         return invalid(format!(

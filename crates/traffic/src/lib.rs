@@ -24,6 +24,7 @@ mod schedule;
 mod sequence;
 mod series;
 mod socket;
+mod socket_options;
 mod tcp_flow;
 mod tcp_open;
 mod udp_receive;

@@ -1,14 +1,17 @@
 //! What carries echo probes: UDP, or a TCP connection that can be renewed.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{Domain, Socket, Type};
 
 use crate::datagram::{Header, LARGEST_PAYLOAD};
+use crate::error::TrafficError;
+use crate::job::SocketOptions;
 
 const READ_BYTES: usize = 65_536;
 
@@ -32,14 +35,15 @@ pub(crate) struct UdpChannel {
 }
 
 impl UdpChannel {
-    pub fn open(destination: SocketAddr) -> io::Result<Self> {
-        let socket = match destination {
-            SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?,
-            SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?,
-        };
-        socket.set_nonblocking(true)?;
+    pub fn open(destination: SocketAddr, options: SocketOptions) -> Result<Self, TrafficError> {
+        let socket = Socket::new(Domain::for_address(destination), Type::DGRAM, None)
+            .map_err(TrafficError::io("open a UDP socket"))?;
+        options.apply(&socket, destination)?;
+        socket
+            .set_nonblocking(true)
+            .map_err(TrafficError::io("set up a UDP socket"))?;
         Ok(Self {
-            socket,
+            socket: socket.into(),
             destination,
             buffer: vec![0; LARGEST_PAYLOAD],
         })
@@ -77,6 +81,7 @@ impl Channel for UdpChannel {
 /// A TCP connection; its replies have the length of the probes.
 pub(crate) struct TcpChannel {
     destination: SocketAddr,
+    options: SocketOptions,
     timeout: Duration,
     probe_bytes: usize,
     connection: Option<TcpStream>,
@@ -86,9 +91,15 @@ pub(crate) struct TcpChannel {
 
 impl TcpChannel {
     /// `timeout`, ns, is for connecting and for each send.
-    pub fn new(destination: SocketAddr, timeout: u64, probe_bytes: usize) -> Self {
+    pub fn new(
+        destination: SocketAddr,
+        options: SocketOptions,
+        timeout: u64,
+        probe_bytes: usize,
+    ) -> Self {
         Self {
             destination,
+            options,
             timeout: Duration::from_nanos(timeout),
             probe_bytes,
             connection: None,
@@ -103,7 +114,14 @@ impl Channel for TcpChannel {
         if self.connection.is_some() {
             return Ok(());
         }
-        let connection = TcpStream::connect_timeout(&self.destination, self.timeout)?;
+        let socket = Socket::new(Domain::for_address(self.destination), Type::STREAM, None)?;
+        // The connection before may have left the given port a moment ago.
+        socket.set_reuse_address(self.options.port.is_some())?;
+        self.options
+            .apply(&socket, self.destination)
+            .map_err(io::Error::other)?;
+        socket.connect_timeout(&self.destination.into(), self.timeout)?;
+        let connection = TcpStream::from(socket);
         connection.set_nodelay(true)?;
         connection.set_write_timeout(Some(self.timeout.max(Duration::from_millis(1))))?;
         // Reading follows a wait for something to read, and must not wait again.

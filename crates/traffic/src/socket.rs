@@ -15,20 +15,22 @@ pub(crate) enum Buffer {
     Receive,
 }
 
-/// Asks for a buffer of `bytes`, beyond the system's limit where the caller may; returns what was granted.
-pub(crate) fn set_buffer(socket: &Socket, buffer: Buffer, bytes: usize) -> io::Result<usize> {
+/// Asks for a buffer of `bytes`, beyond the system's limit where the caller may.
+pub(crate) fn set_buffer(socket: &Socket, buffer: Buffer, bytes: usize) -> io::Result<()> {
     let forced = match buffer {
         Buffer::Send => libc::SO_SNDBUFFORCE,
         Buffer::Receive => libc::SO_RCVBUFFORCE,
     };
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-    let outcome = set_option(socket, libc::SOL_SOCKET, forced, value);
-    match (outcome, buffer) {
-        (Ok(()), _) => {}
-        (Err(_), Buffer::Send) => socket.set_send_buffer_size(bytes)?,
-        (Err(_), Buffer::Receive) => socket.set_recv_buffer_size(bytes)?,
+    match (set_option(socket, libc::SOL_SOCKET, forced, value), buffer) {
+        (Ok(()), _) => Ok(()),
+        (Err(_), Buffer::Send) => socket.set_send_buffer_size(bytes),
+        (Err(_), Buffer::Receive) => socket.set_recv_buffer_size(bytes),
     }
-    // Linux doubles what is asked for, to have room for its own bookkeeping, and tells the doubled size.
+}
+
+/// Bytes of a buffer. Linux doubles what is asked for, to have room for its own bookkeeping, and tells the doubled size.
+pub(crate) fn granted_buffer(socket: &Socket, buffer: Buffer) -> io::Result<usize> {
     match buffer {
         Buffer::Send => Ok(socket.send_buffer_size()? / 2),
         Buffer::Receive => Ok(socket.recv_buffer_size()? / 2),
@@ -59,7 +61,12 @@ pub(crate) fn tcp_information(socket: &Socket) -> io::Result<TcpInformation> {
     })
 }
 
-fn set_option(socket: &Socket, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
+pub(crate) fn set_option(
+    socket: &Socket,
+    level: i32,
+    name: i32,
+    value: libc::c_int,
+) -> io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the pointer and the length are those of one live integer.
     let status = unsafe {
@@ -79,11 +86,11 @@ fn set_option(socket: &Socket, level: i32, name: i32, value: libc::c_int) -> io:
 }
 
 /// What the kernel writes into plain integers; whatever it does not write is 0.
-trait Integers: Copy {}
+pub(crate) trait Integers: Copy {}
 impl Integers for libc::tcp_info {}
 impl<const N: usize> Integers for [u32; N] {}
 
-fn option<T: Integers>(socket: &Socket, level: i32, name: i32) -> io::Result<T> {
+pub(crate) fn option<T: Integers>(socket: &Socket, level: i32, name: i32) -> io::Result<T> {
     // SAFETY: zeros are valid integers.
     let mut value: T = unsafe { std::mem::zeroed() };
     let mut length = size_of::<T>() as libc::socklen_t;

@@ -18,7 +18,6 @@ use crate::job::{Side, TcpConnect, TcpListen, TcpOptions};
 use crate::outcome::{Outcome, TcpCarried};
 use crate::running::Running;
 use crate::schedule::{START_TOLERANCE, Schedule};
-use crate::socket::{Buffer, set_buffer};
 use crate::tcp_flow::{Stream, drive};
 
 const HELLO_BYTES: usize = 8;
@@ -33,6 +32,13 @@ const HELLO_TIMEOUT: Duration = Duration::from_millis(500);
 /// Connects all streams and starts the job.
 pub(crate) fn connect(job: TcpConnect) -> Result<Running, TrafficError> {
     validate(&job.schedule, &job.options)?;
+    job.options.socket.validate(job.destination)?;
+    if job.options.socket.port.is_some() && job.options.streams > 1 {
+        return Err(TrafficError::Invalid(
+            "only one TCP stream can connect from a given port; leave the port or the streams out"
+                .into(),
+        ));
+    }
     if !(1..=LONGEST_CONNECT).contains(&job.connect_timeout) {
         return Err(TrafficError::Invalid(
             "the time limit for connecting is 1 ns to 60 s".into(),
@@ -68,6 +74,7 @@ pub(crate) fn connect(job: TcpConnect) -> Result<Running, TrafficError> {
 /// Listens and starts the job.
 pub(crate) fn listen(job: TcpListen) -> Result<Running, TrafficError> {
     validate(&job.schedule, &job.options)?;
+    job.options.socket.validate_listener(job.bind)?;
     let socket = open(&job.options, job.bind)?;
     let listening = || -> io::Result<()> {
         socket.set_reuse_address(true)?;
@@ -122,12 +129,10 @@ fn validate(schedule: &Schedule, options: &TcpOptions) -> Result<(), TrafficErro
 fn open(options: &TcpOptions, address: SocketAddr) -> Result<Socket, TrafficError> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)
         .map_err(TrafficError::io("open a TCP socket"))?;
-    if let Some(bytes) = options.socket_buffer {
-        set_buffer(&socket, Buffer::Send, bytes as usize)
-            .map_err(TrafficError::io("set the send buffer"))?;
-        set_buffer(&socket, Buffer::Receive, bytes as usize)
-            .map_err(TrafficError::io("set the receive buffer"))?;
-    }
+    socket
+        .set_reuse_address(options.socket.port.is_some())
+        .map_err(TrafficError::io("reuse a local port"))?;
+    options.socket.apply(&socket, address)?;
     if let Some(name) = &options.congestion_control {
         socket
             .set_tcp_congestion(name.as_bytes())

@@ -13,14 +13,14 @@ use crate::datagram::Header;
 use crate::error::TrafficError;
 use crate::histogram::Recorder;
 use crate::jitter::Jitter;
-use crate::job::{Timestamps, UdpReceive};
+use crate::job::{SocketOptions, Timestamps, UdpReceive};
 use crate::outcome::{Outcome, Tally, UdpReceived};
 use crate::real_time::RealTime;
 use crate::running::Running;
 use crate::schedule::Schedule;
 use crate::sequence::{Arrival, SequenceTracker};
 use crate::series::ArrivalCounter;
-use crate::socket::{Buffer, buffer_drops, enable_kernel_timestamps, set_buffer};
+use crate::socket::{Buffer, buffer_drops, enable_kernel_timestamps, granted_buffer};
 
 const BATCH: usize = 128;
 const DEFAULT_BUFFER: u32 = 4 * 1024 * 1024;
@@ -32,14 +32,16 @@ const GATHER: i64 = 250_000;
 /// Starts the job.
 pub(crate) fn start(job: UdpReceive) -> Result<Running, TrafficError> {
     job.schedule.validate(realtime(), job.linger)?;
+    job.socket.validate_listener(job.bind)?;
     let socket = Socket::new(Domain::for_address(job.bind), Type::DGRAM, None)
         .map_err(TrafficError::io("open a UDP socket"))?;
-    let buffer = set_buffer(
-        &socket,
-        Buffer::Receive,
-        job.socket_buffer.unwrap_or(DEFAULT_BUFFER) as usize,
-    )
-    .map_err(TrafficError::io("set the receive buffer"))?;
+    let options = SocketOptions {
+        buffer: job.socket.buffer.or(Some(DEFAULT_BUFFER)),
+        ..job.socket
+    };
+    options.apply(&socket, job.bind)?;
+    let buffer = granted_buffer(&socket, Buffer::Receive)
+        .map_err(TrafficError::io("read the size of the receive buffer"))?;
     let by_kernel = job.timestamps == Timestamps::Kernel && enable_kernel_timestamps(&socket);
     let timestamps = if by_kernel {
         Timestamps::Kernel

@@ -1,7 +1,6 @@
 //! Sends datagrams, each at its intended time.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use socket2::{Domain, Socket, Type};
@@ -17,7 +16,6 @@ use crate::pacing::{Pacer, Step};
 use crate::real_time::RealTime;
 use crate::running::Running;
 use crate::schedule::START_TOLERANCE;
-use crate::socket::{Buffer, set_buffer};
 
 /// A departure that is further behind its intended time than this is late, ns.
 const LATE: i64 = 1_000_000;
@@ -37,6 +35,7 @@ pub(crate) fn start(job: UdpSend) -> Result<Running, TrafficError> {
 fn validate(job: &UdpSend) -> Result<(), TrafficError> {
     job.schedule.validate(realtime(), 0)?;
     job.content.validate()?;
+    job.socket.validate(job.destination)?;
     let invalid = |text: String| Err(TrafficError::Invalid(text));
     if !(HEADER_BYTES..=LARGEST_PAYLOAD).contains(&(job.payload_bytes as usize)) {
         return invalid(format!(
@@ -61,20 +60,7 @@ fn validate(job: &UdpSend) -> Result<(), TrafficError> {
 fn open(job: &UdpSend) -> Result<Socket, TrafficError> {
     let socket = Socket::new(Domain::for_address(job.destination), Type::DGRAM, None)
         .map_err(TrafficError::io("open a UDP socket"))?;
-    if let Some(bytes) = job.socket_buffer {
-        set_buffer(&socket, Buffer::Send, bytes as usize)
-            .map_err(TrafficError::io("set the send buffer"))?;
-    }
-    if let Some(port) = job.source_port {
-        let any: IpAddr = if job.destination.is_ipv4() {
-            Ipv4Addr::UNSPECIFIED.into()
-        } else {
-            Ipv6Addr::UNSPECIFIED.into()
-        };
-        socket
-            .bind(&SocketAddr::new(any, port).into())
-            .map_err(TrafficError::io(format!("bind UDP port {port}")))?;
-    }
+    job.socket.apply(&socket, job.destination)?;
     // A full queue must not keep the sender from noticing that it shall stop.
     socket
         .set_write_timeout(Some(STOP_LATENCY))

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde_bytes::ByteBuf;
 use tunnelbench_traffic::histogram::{Histogram, Unit};
 use tunnelbench_traffic::job::{
-    Content, EchoProbe, EchoServe, Protocol, Rate, Side, TcpConnect, TcpListen, TcpOptions,
-    Timestamps, UdpReceive, UdpSend,
+    Content, EchoProbe, EchoServe, Protocol, Rate, Side, SocketOptions, TcpConnect, TcpListen,
+    TcpOptions, Timestamps, UdpReceive, UdpSend,
 };
 use tunnelbench_traffic::outcome::{
     Echoed, Probed, Series, Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpSent,
@@ -27,6 +27,13 @@ const SCHEDULE: Schedule = Schedule {
     cool_down: 250_000_000,
 };
 
+fn buffer(bytes: u32) -> SocketOptions {
+    SocketOptions {
+        buffer: Some(bytes),
+        ..SocketOptions::default()
+    }
+}
+
 fn jobs() -> [(&'static str, Job); 6] {
     let options = TcpOptions {
         write_bytes: 131_072,
@@ -34,8 +41,8 @@ fn jobs() -> [(&'static str, Job); 6] {
         content: Content::Random,
         no_delay: true,
         congestion_control: Some("cubic".into()),
-        socket_buffer: Some(1_048_576),
         mss: Some(1_200),
+        socket: buffer(1_048_576),
     };
     let plain = TcpOptions {
         content: Content::Pattern {
@@ -43,8 +50,8 @@ fn jobs() -> [(&'static str, Job); 6] {
         },
         no_delay: false,
         congestion_control: None,
-        socket_buffer: None,
         mss: None,
+        socket: SocketOptions::default(),
         ..options.clone()
     };
     [
@@ -52,14 +59,20 @@ fn jobs() -> [(&'static str, Job); 6] {
             "job_udp_send",
             Job::UdpSend(UdpSend {
                 destination: "10.0.0.2:5201".parse().unwrap(),
-                source_port: Some(40_000),
                 session: 65_535,
                 schedule: SCHEDULE,
                 payload_bytes: 1_400,
                 rate: Rate::BitsPerSecond { value: 100_000_000 },
                 batch: 64,
                 content: Content::Zeros,
-                socket_buffer: None,
+                socket: SocketOptions {
+                    source: Some("10.0.0.1".parse().unwrap()),
+                    port: Some(40_000),
+                    dscp: Some(46),
+                    ttl: Some(64),
+                    dont_fragment: Some(true),
+                    buffer: None,
+                },
             }),
         ),
         (
@@ -70,7 +83,7 @@ fn jobs() -> [(&'static str, Job); 6] {
                 schedule: SCHEDULE,
                 linger: 500_000_000,
                 timestamps: Timestamps::User,
-                socket_buffer: Some(8_388_608),
+                socket: buffer(8_388_608),
             }),
         ),
         (
@@ -113,6 +126,7 @@ fn jobs() -> [(&'static str, Job); 6] {
                 marker: Some(ByteBuf::from("a marker")),
                 timeout: 1_000_000_000,
                 until_first_reply: true,
+                socket: SocketOptions::default(),
                 deadline: 20_000_000_000,
             }),
         ),
@@ -311,8 +325,8 @@ fn fields_with_a_default_may_be_left_out() {
         panic!("another job");
     };
     assert_eq!(
-        (job.linger, job.timestamps, job.socket_buffer),
-        (500_000_000, Timestamps::Kernel, None)
+        (job.linger, job.timestamps, job.socket),
+        (500_000_000, Timestamps::Kernel, SocketOptions::default())
     );
 }
 

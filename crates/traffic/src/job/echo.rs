@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use crate::job::text;
+use crate::job::{SocketOptions, text};
 
 /// Sends back what the first source sends, until the deadline or until stopped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,9 @@ pub struct EchoProbe {
     /// is not 0.
     #[serde(default)]
     pub until_first_reply: bool,
+    /// How the socket is set up.
+    #[serde(default)]
+    pub socket: SocketOptions,
     /// When to end at the latest, ns after the start of the job.
     pub deadline: u64,
 }

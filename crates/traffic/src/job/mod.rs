@@ -2,6 +2,7 @@
 
 mod content;
 mod echo;
+mod socket_options;
 mod tcp;
 mod udp_receive;
 mod udp_send;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use content::Content;
 pub use echo::{EchoProbe, EchoServe, Protocol};
+pub use socket_options::SocketOptions;
 pub use tcp::{Side, TcpConnect, TcpListen, TcpOptions};
 pub use udp_receive::{Timestamps, UdpReceive};
 pub use udp_send::{Rate, UdpSend};
@@ -32,23 +34,64 @@ pub enum Job {
     EchoProbe(EchoProbe),
 }
 
-/// Socket addresses as text (`10.0.0.1:5201`, `[fd00::1]:5201`) in every encoding.
+/// Addresses as text (`10.0.0.1:5201`, `[fd00::1]:5201`, `fd00::1`) in every encoding.
 pub(crate) mod text {
-    use std::net::SocketAddr;
+    use std::fmt::Display;
+    use std::str::FromStr;
 
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub fn serialize<S: Serializer>(
-        address: &SocketAddr,
+    /// What an address of this kind is called in a complaint.
+    pub trait Address: Display + FromStr {
+        const NAME: &str;
+    }
+
+    impl Address for std::net::SocketAddr {
+        const NAME: &str = "an IP address and port";
+    }
+
+    impl Address for std::net::IpAddr {
+        const NAME: &str = "an IP address";
+    }
+
+    pub fn serialize<A: Address, S: Serializer>(
+        address: &A,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_str(address)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
-        let text = String::deserialize(deserializer)?;
+    pub fn deserialize<'de, A: Address, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<A, D::Error> {
+        parse(&String::deserialize(deserializer)?)
+    }
+
+    fn parse<A: Address, E: Error>(text: &str) -> Result<A, E> {
         text.parse()
-            .map_err(|_| D::Error::custom(format!("`{text}` is not an IP address and port")))
+            .map_err(|_| E::custom(format!("`{text}` is not {}", A::NAME)))
+    }
+
+    /// The same of an address that may be missing.
+    pub mod optional {
+        use super::*;
+
+        pub fn serialize<A: Address, S: Serializer>(
+            address: &Option<A>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match address {
+                Some(address) => serializer.collect_str(address),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub fn deserialize<'de, A: Address, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<A>, D::Error> {
+            let text = Option::<String>::deserialize(deserializer)?;
+            text.as_deref().map(parse).transpose()
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Content, text};
+use crate::job::{Content, SocketOptions, text};
 use crate::schedule::Schedule;
 
 /// Opens TCP connections to a [`TcpListen`] job.
@@ -60,12 +60,12 @@ pub struct TcpOptions {
     /// TCP_CONGESTION, such as `cubic`; the system's default where there is none.
     #[serde(default)]
     pub congestion_control: Option<String>,
-    /// SO_SNDBUF and SO_RCVBUF in bytes; the system tunes them itself where there is none.
-    #[serde(default)]
-    pub socket_buffer: Option<u32>,
     /// TCP_MAXSEG in bytes; from the path MTU where there is none.
     #[serde(default)]
     pub mss: Option<u32>,
+    /// How the sockets are set up. A given port leaves room for one stream; without a buffer the system tunes it itself.
+    #[serde(default)]
+    pub socket: SocketOptions,
 }
 
 /// Which end of a TCP stream a job is, whoever connects.

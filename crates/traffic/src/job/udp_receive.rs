@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::text;
+use crate::job::{SocketOptions, text};
 use crate::schedule::Schedule;
 
 /// Receives the datagrams of one session from the first source that sends any.
@@ -24,9 +24,10 @@ pub struct UdpReceive {
     /// Which receive timestamps to use.
     #[serde(default)]
     pub timestamps: Timestamps,
-    /// SO_RCVBUF in bytes; 4 MiB where there is none, so that the receiver's own pauses lose nothing.
+    /// How the socket is set up. Its buffer has 4 MiB where there is none, so that the receiver's own pauses lose
+    /// nothing.
     #[serde(default)]
-    pub socket_buffer: Option<u32>,
+    pub socket: SocketOptions,
 }
 
 /// Where a receive time comes from.

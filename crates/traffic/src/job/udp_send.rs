@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Content, text};
+use crate::job::{Content, SocketOptions, text};
 use crate::schedule::Schedule;
 
 /// Sends datagrams of one size to one destination, each at its intended time.
@@ -14,9 +14,6 @@ pub struct UdpSend {
     /// Where the datagrams go.
     #[serde(with = "text")]
     pub destination: SocketAddr,
-    /// The local port; the system chooses where there is none.
-    #[serde(default)]
-    pub source_port: Option<u16>,
     /// Tag of the datagrams of this job; the receiver ignores others.
     pub session: u16,
     /// When to send.
@@ -29,9 +26,9 @@ pub struct UdpSend {
     pub batch: u16,
     /// What follows the header.
     pub content: Content,
-    /// SO_SNDBUF in bytes; the system's default where there is none.
+    /// How the socket is set up.
     #[serde(default)]
-    pub socket_buffer: Option<u32>,
+    pub socket: SocketOptions,
 }
 
 /// How fast datagrams leave.

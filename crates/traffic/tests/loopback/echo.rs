@@ -4,7 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use serde_bytes::ByteBuf;
-use tunnelbench_traffic::job::{EchoProbe, EchoServe, Protocol};
+use tunnelbench_traffic::job::{EchoProbe, EchoServe, Protocol, SocketOptions};
 use tunnelbench_traffic::outcome::Probed;
 use tunnelbench_traffic::{Job, Outcome, Running, TrafficError, start};
 
@@ -36,6 +36,7 @@ fn echo_probe(destination: SocketAddr, protocol: Protocol) -> EchoProbe {
         marker: Some(ByteBuf::from("marker")),
         timeout: 1_000 * MILLISECOND,
         until_first_reply: false,
+        socket: SocketOptions::default(),
         deadline: 4_000 * MILLISECOND,
     }
 }

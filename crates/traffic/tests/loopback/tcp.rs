@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use tunnelbench_traffic::job::{Content, Side, TcpConnect, TcpListen, TcpOptions};
+use tunnelbench_traffic::job::{Content, Side, SocketOptions, TcpConnect, TcpListen, TcpOptions};
 use tunnelbench_traffic::outcome::{TcpFlow, TcpReceived, TcpSent};
 use tunnelbench_traffic::{Job, Outcome, Schedule, TrafficError, start};
 
@@ -16,7 +16,7 @@ fn options() -> TcpOptions {
         content: Content::Random,
         no_delay: false,
         congestion_control: None,
-        socket_buffer: None,
+        socket: SocketOptions::default(),
         mss: None,
     }
 }
@@ -108,7 +108,11 @@ fn streams_add_up() {
         content: Content::Zeros,
         no_delay: true,
         congestion_control: Some("cubic".into()),
-        socket_buffer: Some(200_000),
+        socket: SocketOptions {
+            buffer: Some(200_000),
+            dscp: Some(10),
+            ..SocketOptions::default()
+        },
         mss: Some(1_000),
         ..options()
     };

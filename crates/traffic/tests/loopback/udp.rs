@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 
 use serde_bytes::ByteBuf;
-use tunnelbench_traffic::job::{Content, Rate, Timestamps, UdpReceive, UdpSend};
+use tunnelbench_traffic::job::{Content, Rate, SocketOptions, Timestamps, UdpReceive, UdpSend};
 use tunnelbench_traffic::outcome::{UdpReceived, UdpSent};
 use tunnelbench_traffic::{Job, Outcome, Running, Schedule, TrafficError, start};
 
@@ -17,21 +17,20 @@ fn udp_receive(bind: SocketAddr, schedule: Schedule) -> UdpReceive {
         schedule,
         linger: 200 * MILLISECOND,
         timestamps,
-        socket_buffer: None,
+        socket: SocketOptions::default(),
     }
 }
 
 fn udp_send(destination: SocketAddr, schedule: Schedule, rate: Rate) -> UdpSend {
     UdpSend {
         destination,
-        source_port: None,
         session: 7,
         schedule,
         payload_bytes: 200,
         rate,
         batch: 16,
         content: Content::Random,
-        socket_buffer: None,
+        socket: SocketOptions::default(),
     }
 }
 
@@ -127,7 +126,10 @@ fn the_highest_rate_intends_what_it_does() {
 fn what_the_receive_buffer_loses_is_told_apart() {
     let schedule = schedule();
     let receive = UdpReceive {
-        socket_buffer: Some(2_000),
+        socket: SocketOptions {
+            buffer: Some(2_000),
+            ..SocketOptions::default()
+        },
         ..udp_receive(loopback(0), schedule)
     };
     let receiver = start(Job::UdpReceive(receive)).unwrap();

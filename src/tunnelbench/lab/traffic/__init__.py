@@ -14,6 +14,7 @@ from tunnelbench.lab.traffic.common import (
     Random,
     Schedule,
     Series,
+    SocketOptions,
     Tally,
     Zeros,
 )
@@ -74,6 +75,7 @@ __all__ = [
     "Schedule",
     "Series",
     "Side",
+    "SocketOptions",
     "Tally",
     "TcpConnect",
     "TcpConnected",

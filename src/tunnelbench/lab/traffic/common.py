@@ -28,6 +28,23 @@ class Schedule(Message, frozen=True):
     """Sending after the measured window, ns."""
 
 
+class SocketOptions(Message, frozen=True, kw_only=True):
+    """What a job asks of its socket; the system's own choice wherever there is none."""
+
+    source: str | None = None
+    """The local IP address to send from; not for a listener."""
+    port: int | None = None
+    """The local port to send from; not for a listener."""
+    dscp: int | None = None
+    """Differentiated services code point (RFC 2474), 0 to 63."""
+    ttl: int | None = None
+    """Time to live, or hop limit of IPv6, 1 to 255."""
+    dont_fragment: bool | None = None
+    """True refuses what exceeds the known path MTU; false lets every packet be fragmented."""
+    buffer: int | None = None
+    """SO_SNDBUF and SO_RCVBUF, bytes."""
+
+
 class Zeros(Tagged, frozen=True, tag="zeros"):
     """Zero bytes: as compressible as can be."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tunnelbench.lab.traffic.common import Histogram, Tagged, Tally
+from tunnelbench.lab.traffic.common import Histogram, SocketOptions, Tagged, Tally
 
 Protocol = Literal["udp", "tcp"]
 
@@ -35,6 +35,7 @@ class EchoProbe(Tagged, frozen=True, kw_only=True, tag="echo_probe"):
     """How long a reply, and over TCP the connection, may take, ns."""
     until_first_reply: bool = False
     """End at the first reply; until then no failure is final."""
+    socket: SocketOptions = SocketOptions()
     deadline: int
     """When to end at the latest, ns after the start of the job."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tunnelbench.lab.traffic.common import Content, Message, Schedule, Series, Tagged
+from tunnelbench.lab.traffic.common import Content, Message, Schedule, Series, SocketOptions, Tagged
 
 Side = Literal["send", "receive"]
 
@@ -22,10 +22,10 @@ class TcpOptions(Message, frozen=True, kw_only=True):
     content: Content
     no_delay: bool = False
     congestion_control: str | None = None
-    socket_buffer: int | None = None
-    """SO_SNDBUF and SO_RCVBUF, bytes; tuned by the system where there is none."""
     mss: int | None = None
     """Bytes."""
+    socket: SocketOptions = SocketOptions()
+    """Without a buffer the system tunes it itself."""
 
 
 class TcpConnect(Tagged, frozen=True, kw_only=True, tag="tcp_connect"):

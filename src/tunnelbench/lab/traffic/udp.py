@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tunnelbench.lab.traffic.common import Content, Histogram, Schedule, Series, Tagged, Tally
+from tunnelbench.lab.traffic.common import Content, Histogram, Schedule, Series, SocketOptions, Tagged, Tally
 
 Timestamps = Literal["kernel", "user"]
 
@@ -36,7 +36,6 @@ class UdpSend(Tagged, frozen=True, kw_only=True, tag="udp_send"):
 
     destination: str
     """IP address and port, such as `10.0.0.1:5201` or `[fd00::1]:5201`."""
-    source_port: int | None = None
     session: int
     """Tag of the datagrams, 16 bits; the receiver ignores others."""
     schedule: Schedule
@@ -46,8 +45,7 @@ class UdpSend(Tagged, frozen=True, kw_only=True, tag="udp_send"):
     batch: int
     """The most datagrams that one system call may carry, 1 to 1024."""
     content: Content
-    socket_buffer: int | None = None
-    """SO_SNDBUF, bytes."""
+    socket: SocketOptions = SocketOptions()
 
 
 class UdpReceive(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
@@ -61,8 +59,8 @@ class UdpReceive(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     """How long to wait for stragglers after the schedule, ns; ends early after a quarter of it in silence."""
     timestamps: Timestamps = "kernel"
     """`kernel` is before the decryption on a node that decrypts the packets itself."""
-    socket_buffer: int | None = None
-    """SO_RCVBUF, bytes; 4 MiB where there is none."""
+    socket: SocketOptions = SocketOptions()
+    """Its buffer has 4 MiB where there is none."""
 
 
 class UdpSent(Tagged, frozen=True, kw_only=True, tag="udp_send"):
