@@ -70,7 +70,7 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
     )
     assert read("job_tcp_connect") == messages.TcpConnect(
         destination="127.0.0.1:5201",
-        session=300,
+        session=2**64 - 2,
         schedule=SCHEDULE,
         side="receive",
         options=messages.TcpOptions(
@@ -85,7 +85,7 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
     )
     assert read("job_tcp_listen") == messages.TcpListen(
         bind="0.0.0.0:5201",
-        session=300,
+        session=2**64 - 2,
         schedule=SCHEDULE,
         side="send",
         options=messages.TcpOptions(
@@ -145,9 +145,9 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
     received = messages.TcpReceived(
         70_000, 71_400, [35_000, 35_000], msgspec.structs.replace(series, packets=None), 0
     )
-    assert read("outcome_tcp_connect") == messages.TcpConnected(0, 0, received)
+    assert read("outcome_tcp_connect") == messages.TcpConnected(0, 0, messages.TcpFlow(received=received))
     sent = messages.TcpSent(70_000, 71_400, [messages.TcpInformation(400_000, 50_000, 3, 10, 1_448)])
-    assert read("outcome_tcp_listen") == messages.TcpListened(2, 1, sent)
+    assert read("outcome_tcp_listen") == messages.TcpListened(2, 1, messages.TcpFlow(sent=sent))
     assert read("outcome_echo_serve") == messages.Echoed(messages.Tally(10, 5_120), 1)
     assert read("outcome_echo_probe") == messages.Probed(
         sent=10, replies=9, failures=1, round_trip=HISTOGRAM, first_reply_after=1_234_567

@@ -15,6 +15,7 @@ from tunnelbench.lab.traffic import (
     Tally,
     TcpConnect,
     TcpConnected,
+    TcpFlow,
     TcpInformation,
     TcpListen,
     TcpListened,
@@ -78,6 +79,8 @@ RECEIVED = UdpReceived(
 
 TCP_SENT = TcpSent(1_100_000, 1_200_000, [TcpInformation(1, 1, 0, 10, 1_448)])
 TCP_RECEIVED = TcpReceived(1_000_000, 1_150_000, [1_000_000], Series(100_000_000, [12_500], None), 0)
+
+SENDER, RECEIVER = TcpFlow(sent=TCP_SENT), TcpFlow(received=TCP_RECEIVED)
 
 
 def nodes(
@@ -167,8 +170,8 @@ async def test_udp_reverse_has_the_server_send_to_the_client() -> None:
 async def test_tcp_counts_at_the_receiver_and_the_client_always_connects(direction: str) -> None:
     forward = direction == "forward"
     client, server = tcp_nodes(
-        TcpConnected(0, 0, TCP_SENT if forward else TCP_RECEIVED),
-        TcpListened(0, 0, TCP_RECEIVED if forward else TCP_SENT),
+        TcpConnected(0, 0, SENDER if forward else RECEIVER),
+        TcpListened(0, 0, RECEIVER if forward else SENDER),
     )
     workload = replace(
         TCP,
@@ -208,7 +211,7 @@ async def test_a_failed_end_ends_the_trial_and_stops_the_other() -> None:
 
 
 async def test_a_client_that_does_not_connect_leaves_no_listener() -> None:
-    client, server = tcp_nodes(FakeNodeError("refused"), TcpListened(0, 0, TCP_RECEIVED))
+    client, server = tcp_nodes(FakeNodeError("refused"), TcpListened(0, 0, RECEIVER))
     with pytest.raises(FakeNodeError, match="refused"):
         await DRIVER.measure(client, server, TCP, lambda _opens_in, _lasts: None)
     assert [handle.stopped for handle in server.handles] == [True]

@@ -25,8 +25,7 @@ mod sequence;
 mod series;
 mod socket;
 mod socket_options;
-mod tcp_flow;
-mod tcp_open;
+mod tcp;
 mod udp_receive;
 mod udp_send;
 
@@ -48,8 +47,8 @@ pub fn start(job: Job) -> Result<Running, TrafficError> {
     match job {
         Job::UdpSend(job) => udp_send::start(job),
         Job::UdpReceive(job) => udp_receive::start(job),
-        Job::TcpConnect(job) => tcp_open::connect(job),
-        Job::TcpListen(job) => tcp_open::listen(job),
+        Job::TcpConnect(job) => tcp::connect(job),
+        Job::TcpListen(job) => tcp::listen(job),
         Job::EchoServe(job) => echo_serve::start(&job),
         Job::EchoProbe(job) => echo_probe::start(job),
     }

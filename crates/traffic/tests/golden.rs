@@ -90,7 +90,7 @@ fn jobs() -> [(&'static str, Job); 6] {
             "job_tcp_connect",
             Job::TcpConnect(TcpConnect {
                 destination: "127.0.0.1:5201".parse().unwrap(),
-                session: 300,
+                session: u64::MAX - 1,
                 schedule: SCHEDULE,
                 side: Side::Receive,
                 options,
@@ -101,7 +101,7 @@ fn jobs() -> [(&'static str, Job); 6] {
             "job_tcp_listen",
             Job::TcpListen(TcpListen {
                 bind: "0.0.0.0:5201".parse().unwrap(),
-                session: 300,
+                session: u64::MAX - 1,
                 schedule: SCHEDULE,
                 side: Side::Send,
                 options: plain,
@@ -219,16 +219,19 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
             Outcome::TcpConnect(TcpCarried {
                 foreign: 0,
                 clock_step: 0,
-                flow: TcpFlow::Receive(TcpReceived {
-                    measured_bytes: 70_000,
-                    total_bytes: 71_400,
-                    streams: vec![35_000, 35_000],
-                    series: Series {
-                        packets: None,
-                        ..series
-                    },
-                    longest_gap: 0,
-                }),
+                flow: TcpFlow {
+                    sent: None,
+                    received: Some(TcpReceived {
+                        measured_bytes: 70_000,
+                        total_bytes: 71_400,
+                        streams: vec![35_000, 35_000],
+                        series: Series {
+                            packets: None,
+                            ..series
+                        },
+                        longest_gap: 0,
+                    }),
+                },
             }),
         ),
         (
@@ -236,17 +239,20 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
             Outcome::TcpListen(TcpCarried {
                 foreign: 2,
                 clock_step: 1,
-                flow: TcpFlow::Send(TcpSent {
-                    measured_bytes: 70_000,
-                    total_bytes: 71_400,
-                    streams: vec![TcpInformation {
-                        round_trip: 400_000,
-                        round_trip_deviation: 50_000,
-                        retransmits: 3,
-                        congestion_window: 10,
-                        segment_bytes: 1_448,
-                    }],
-                }),
+                flow: TcpFlow {
+                    received: None,
+                    sent: Some(TcpSent {
+                        measured_bytes: 70_000,
+                        total_bytes: 71_400,
+                        streams: vec![TcpInformation {
+                            round_trip: 400_000,
+                            round_trip_deviation: 50_000,
+                            retransmits: 3,
+                            congestion_window: 10,
+                            segment_bytes: 1_448,
+                        }],
+                    }),
+                },
             }),
         ),
         (

@@ -14,11 +14,11 @@ pub struct TcpConnect {
     /// The listener's address, or that of a port forwarded to it.
     #[serde(with = "text")]
     pub destination: SocketAddr,
-    /// Tag that the listener must share.
-    pub session: u16,
+    /// The secret of this job, which the listener must share.
+    pub session: u64,
     /// When to send.
     pub schedule: Schedule,
-    /// Whether this end sends or receives.
+    /// Whether this end sends, receives or does both.
     pub side: Side,
     /// How the streams are driven.
     pub options: TcpOptions,
@@ -34,11 +34,11 @@ pub struct TcpListen {
     /// Where to listen; port 0 lets the system choose.
     #[serde(with = "text")]
     pub bind: SocketAddr,
-    /// Tag that the connecting end must share; other connections are closed.
-    pub session: u16,
+    /// The secret of this job, drawn at random: whoever connects and does not know it is turned away.
+    pub session: u64,
     /// When to send.
     pub schedule: Schedule,
-    /// Whether this end sends or receives.
+    /// Whether this end sends, receives or does both.
     pub side: Side,
     /// How the streams are driven.
     pub options: TcpOptions,
@@ -68,7 +68,7 @@ pub struct TcpOptions {
     pub socket: SocketOptions,
 }
 
-/// Which end of a TCP stream a job is, whoever connects.
+/// What a job does with its TCP streams, whoever connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -76,6 +76,22 @@ pub enum Side {
     Send,
     /// Reads.
     Receive,
+    /// Writes and reads at once over each connection; the other end does too.
+    Both,
+}
+
+impl Side {
+    /// Whether this end writes.
+    #[must_use]
+    pub fn sends(self) -> bool {
+        matches!(self, Self::Send | Self::Both)
+    }
+
+    /// Whether this end reads.
+    #[must_use]
+    pub fn receives(self) -> bool {
+        matches!(self, Self::Receive | Self::Both)
+    }
 }
 
 fn default_connect_timeout() -> u64 {

@@ -11,18 +11,17 @@ pub struct TcpCarried {
     pub foreign: u64,
     /// By how much the node's CLOCK_REALTIME was stepped during the job, ns.
     pub clock_step: i64,
-    /// What it sent or received.
+    /// What it sent and received.
     pub flow: TcpFlow,
 }
 
-/// A TCP end's figures, tagged by [`crate::job::Side`].
+/// A TCP end's figures: one or both, as its [`crate::job::Side`] says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum TcpFlow {
-    /// A sender's.
-    Send(TcpSent),
-    /// A receiver's.
-    Receive(TcpReceived),
+pub struct TcpFlow {
+    /// Of what it sent.
+    pub sent: Option<TcpSent>,
+    /// Of what it received.
+    pub received: Option<TcpReceived>,
 }
 
 /// What a TCP sender handed to the system.

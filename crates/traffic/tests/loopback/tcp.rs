@@ -47,29 +47,16 @@ fn tcp_connect(destination: SocketAddr, side: Side, streams: u16) -> TcpConnect 
     }
 }
 
-fn sent_and_received(outcomes: [Outcome; 2]) -> (TcpSent, TcpReceived) {
-    let [connected, listened] = outcomes;
-    let (Outcome::TcpConnect(connected), Outcome::TcpListen(listened)) = (connected, listened)
-    else {
-        panic!("the outcomes are tagged like the jobs");
-    };
-    match (connected.flow, listened.flow) {
-        (TcpFlow::Send(sent), TcpFlow::Receive(received))
-        | (TcpFlow::Receive(received), TcpFlow::Send(sent)) => (sent, received),
-        flows => panic!("{flows:?}"),
-    }
-}
-
-/// Runs a TCP job pair in which the connecting end has the side `side`.
-fn tcp_pair(side: Side, streams: u16, options: &TcpOptions) -> (TcpSent, TcpReceived) {
+/// What both ends found out, the connecting end's first. Runs a TCP job pair in which that end has the side `side`.
+fn tcp_pair(side: Side, streams: u16, options: &TcpOptions) -> [TcpFlow; 2] {
     let options = TcpOptions {
         streams,
         ..options.clone()
     };
-    let other = if side == Side::Send {
-        Side::Receive
-    } else {
-        Side::Send
+    let other = match side {
+        Side::Send => Side::Receive,
+        Side::Receive => Side::Send,
+        Side::Both => Side::Both,
     };
     let schedule = schedule();
     let listener = TcpListen {
@@ -84,13 +71,27 @@ fn tcp_pair(side: Side, streams: u16, options: &TcpOptions) -> (TcpSent, TcpRece
         ..tcp_connect(bound(&listener), side, streams)
     };
     let connector = start(Job::TcpConnect(connector)).unwrap();
-    sent_and_received([connector.finish().unwrap(), listener.finish().unwrap()])
+    let outcomes = [connector.finish().unwrap(), listener.finish().unwrap()];
+    let [Outcome::TcpConnect(connected), Outcome::TcpListen(listened)] = outcomes else {
+        panic!("the outcomes are tagged like the jobs");
+    };
+    [connected.flow, listened.flow]
+}
+
+fn sent_and_received(flows: [TcpFlow; 2]) -> (TcpSent, TcpReceived) {
+    let one_way = |flow: &TcpFlow| flow.sent.is_some() != flow.received.is_some();
+    assert!(flows.iter().all(one_way), "{flows:?}");
+    let [left, right] = flows;
+    (
+        left.sent.or(right.sent).unwrap(),
+        left.received.or(right.received).unwrap(),
+    )
 }
 
 #[test]
 fn either_end_of_a_tcp_connection_can_send() {
     for side in [Side::Send, Side::Receive] {
-        let (sent, received) = tcp_pair(side, 1, &options());
+        let (sent, received) = sent_and_received(tcp_pair(side, 1, &options()));
         assert!(received.measured_bytes > 0 && received.measured_bytes < received.total_bytes);
         assert!(received.total_bytes <= sent.total_bytes);
         assert_eq!(received.streams, [received.measured_bytes]);
@@ -98,6 +99,17 @@ fn either_end_of_a_tcp_connection_can_send() {
         assert_eq!(received.series.packets, None);
         assert_eq!(sent.streams.len(), 1);
         assert!(sent.streams[0].segment_bytes > 0);
+    }
+}
+
+#[test]
+fn both_ends_send_at_once_and_all_arrives() {
+    let [left, right] = tcp_pair(Side::Both, 2, &options());
+    for (from, to) in [(&left, &right), (&right, &left)] {
+        let (sent, received) = (from.sent.as_ref().unwrap(), to.received.as_ref().unwrap());
+        assert!(received.measured_bytes > 0);
+        assert_eq!(received.total_bytes, sent.total_bytes);
+        assert_eq!((sent.streams.len(), received.streams.len()), (2, 2));
     }
 }
 
@@ -116,7 +128,7 @@ fn streams_add_up() {
         mss: Some(1_000),
         ..options()
     };
-    let (sent, received) = tcp_pair(Side::Send, 3, &asked);
+    let (sent, received) = sent_and_received(tcp_pair(Side::Send, 3, &asked));
     assert_eq!((sent.streams.len(), received.streams.len()), (3, 3));
     assert_eq!(
         received.streams.iter().sum::<u64>(),
@@ -200,12 +212,12 @@ fn a_listener_turns_strangers_away() {
 }
 
 /// Introduces a stream as a connecting job does.
-fn greet(stream: &mut TcpStream, session: u16, index: u16) -> std::io::Result<()> {
+fn greet(stream: &mut TcpStream, session: u64, index: u16) -> std::io::Result<()> {
     use std::io::{Read, Write};
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
     let hello = [&b"tbtc"[..], &session.to_be_bytes(), &index.to_be_bytes()].concat();
     stream.write_all(&hello)?;
-    let mut answer = [0; 8];
+    let mut answer = [0; 14];
     stream.read_exact(&mut answer)?;
     assert_eq!(answer, hello[..]);
     Ok(())

@@ -6,7 +6,8 @@ from typing import Literal
 
 from tunnelbench.lab.traffic.common import Content, Message, Schedule, Series, SocketOptions, Tagged
 
-Side = Literal["send", "receive"]
+Side = Literal["send", "receive", "both"]
+"""What a job does with its streams, whoever connects."""
 
 DEFAULT_CONNECT_TIMEOUT = 3_000_000_000
 """How long all TCP streams together may take to connect, ns."""
@@ -34,6 +35,7 @@ class TcpConnect(Tagged, frozen=True, kw_only=True, tag="tcp_connect"):
     destination: str
     """The listener, or a port that is forwarded to it."""
     session: int
+    """64 random bits that the listener must share."""
     schedule: Schedule
     side: Side
     options: TcpOptions
@@ -66,7 +68,7 @@ class TcpInformation(Message, frozen=True):
     segment_bytes: int
 
 
-class TcpSent(Tagged, frozen=True, tag="send"):
+class TcpSent(Message, frozen=True):
     """What a TCP sender handed to the system."""
 
     measured_bytes: int
@@ -76,7 +78,7 @@ class TcpSent(Tagged, frozen=True, tag="send"):
     """At the end of the schedule."""
 
 
-class TcpReceived(Tagged, frozen=True, tag="receive"):
+class TcpReceived(Message, frozen=True):
     """What a TCP receiver read."""
 
     measured_bytes: int
@@ -89,12 +91,19 @@ class TcpReceived(Tagged, frozen=True, tag="receive"):
     """The longest time in the measured window without an arrival on one stream, ns."""
 
 
+class TcpFlow(Message, frozen=True):
+    """One or both, as the side of the job says."""
+
+    sent: TcpSent | None = None
+    received: TcpReceived | None = None
+
+
 class _TcpCarried(Tagged, frozen=True):
     foreign: int
     """Connections that were not of this job."""
     clock_step: int
     """By how much the node's wall clock was stepped during the job, ns."""
-    flow: TcpSent | TcpReceived
+    flow: TcpFlow
 
 
 class TcpConnected(_TcpCarried, frozen=True, tag="tcp_connect"):

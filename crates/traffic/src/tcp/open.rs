@@ -18,9 +18,9 @@ use crate::job::{Side, TcpConnect, TcpListen, TcpOptions};
 use crate::outcome::{Outcome, TcpCarried};
 use crate::running::Running;
 use crate::schedule::{START_TOLERANCE, Schedule};
-use crate::tcp_flow::{Stream, drive};
+use crate::tcp::flow::{Stream, Trial, drive};
 
-const HELLO_BYTES: usize = 8;
+const HELLO_BYTES: usize = 14;
 const MAGIC: [u8; 4] = *b"tbtc";
 const LARGEST_WRITE: u32 = 16 * 1024 * 1024;
 const MOST_STREAMS: u16 = 128;
@@ -49,20 +49,20 @@ pub(crate) fn connect(job: TcpConnect) -> Result<Running, TrafficError> {
         .map(|index| connect_stream(&job, index, deadline))
         .collect::<Result<Vec<Stream>, TrafficError>>()?;
     let tolerance = match job.side {
-        Side::Send => START_TOLERANCE,
+        Side::Send | Side::Both => START_TOLERANCE,
         Side::Receive => job.schedule.measured_from().max(START_TOLERANCE),
     };
     job.schedule.check_start(realtime(), tolerance)?;
     Running::spawn("tcp-connect", None, move |stop| {
         let timeline = Timeline::new(job.schedule.start_at);
-        let flow = drive(
-            &streams,
-            job.side,
-            &job.options,
-            job.schedule,
+        let trial = Trial {
+            side: job.side,
+            options: &job.options,
+            schedule: job.schedule,
             timeline,
             stop,
-        )?;
+        };
+        let flow = drive(&streams, trial)?;
         Ok(Outcome::TcpConnect(TcpCarried {
             foreign: 0,
             clock_step: timeline.clock_step(),
@@ -90,14 +90,14 @@ pub(crate) fn listen(job: TcpListen) -> Result<Running, TrafficError> {
     Running::spawn("tcp-listen", bound, move |stop| {
         let timeline = Timeline::new(job.schedule.start_at);
         let accepted = accept(&job, &socket, timeline, stop)?;
-        let flow = drive(
-            &accepted.streams,
-            job.side,
-            &job.options,
-            job.schedule,
+        let trial = Trial {
+            side: job.side,
+            options: &job.options,
+            schedule: job.schedule,
             timeline,
             stop,
-        )?;
+        };
+        let flow = drive(&accepted.streams, trial)?;
         Ok(Outcome::TcpListen(TcpCarried {
             foreign: accepted.foreign,
             clock_step: timeline.clock_step(),
@@ -252,13 +252,13 @@ fn next_connection(listener: &Socket) -> io::Result<Option<(Socket, SocketAddr)>
 fn welcome(
     mut socket: Socket,
     peer: SocketAddr,
-    session: u16,
+    session: u64,
     streams: &mut [Option<Stream>],
 ) -> Option<()> {
     let mut greeting = [0; HELLO_BYTES];
     socket.set_read_timeout(Some(HELLO_TIMEOUT)).ok()?;
     socket.read_exact(&mut greeting).ok()?;
-    let index = u16::from_be_bytes([greeting[6], greeting[7]]);
+    let index = u16::from_be_bytes([greeting[12], greeting[13]]);
     let place = streams
         .get_mut(usize::from(index))
         .filter(|place| place.is_none())?;
@@ -270,10 +270,10 @@ fn welcome(
     Some(())
 }
 
-fn hello(session: u16, index: u16) -> [u8; HELLO_BYTES] {
+fn hello(session: u64, index: u16) -> [u8; HELLO_BYTES] {
     let mut bytes = [0; HELLO_BYTES];
     bytes[..4].copy_from_slice(&MAGIC);
-    bytes[4..6].copy_from_slice(&session.to_be_bytes());
-    bytes[6..].copy_from_slice(&index.to_be_bytes());
+    bytes[4..12].copy_from_slice(&session.to_be_bytes());
+    bytes[12..].copy_from_slice(&index.to_be_bytes());
     bytes
 }

@@ -1,0 +1,83 @@
+//! Receives from one TCP stream.
+
+use std::io::Read;
+
+use crate::error::TrafficError;
+use crate::job::Side;
+use crate::outcome::TcpReceived;
+use crate::schedule::Schedule;
+use crate::series::ArrivalCounter;
+use crate::tcp::flow::{HANG_UP, Stream, Trial, is_waiting};
+
+const READ_BYTES: usize = 256 * 1024;
+
+/// What one stream carried.
+pub(super) struct ReceivedStream {
+    total_bytes: u64,
+    arrivals: ArrivalCounter,
+}
+
+/// Reads until the schedule ends.
+pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, TrafficError> {
+    let mut buffer = vec![0; READ_BYTES];
+    let mut arrivals = ArrivalCounter::new(trial.schedule);
+    let mut total_bytes = 0;
+    loop {
+        let outcome = (&stream.socket).read(&mut buffer);
+        let now = trial.timeline.elapsed();
+        match outcome {
+            Ok(0) if now >= trial.schedule.measured_to() => break,
+            Ok(0) => return Err(stream.broken(now, "the other end hung up")),
+            Ok(read) => {
+                total_bytes += read as u64;
+                arrivals.add(now, read as u64);
+            }
+            Err(failure) if is_waiting(&failure) => {}
+            Err(_) if now >= trial.schedule.measured_to() => break,
+            Err(failure) => return Err(stream.broken(now, &failure.to_string())),
+        }
+        if trial.is_over(now)? && (trial.side == Side::Receive || is_drained(trial, now)) {
+            break;
+        }
+    }
+    Ok(ReceivedStream {
+        total_bytes,
+        arrivals,
+    })
+}
+
+/// Whether an end that also sends has read long enough for what was under way when the schedule ended: without that,
+/// its hanging up would cut the other end's stream short.
+fn is_drained(trial: Trial, now: i64) -> bool {
+    now >= trial.schedule.end() + HANG_UP.as_nanos() as i64
+}
+
+/// The sum of all streams; an error where nothing was carried.
+pub(super) fn sum(
+    schedule: Schedule,
+    streams: &[ReceivedStream],
+) -> Result<TcpReceived, TrafficError> {
+    let mut all = ArrivalCounter::new(schedule);
+    streams
+        .iter()
+        .for_each(|stream| all.merge(&stream.arrivals));
+    if all.measured().bytes == 0 {
+        return Err(TrafficError::NothingCarried(
+            "no byte arrived over TCP in the measured window".into(),
+        ));
+    }
+    Ok(TcpReceived {
+        measured_bytes: all.measured().bytes,
+        total_bytes: streams.iter().map(|stream| stream.total_bytes).sum(),
+        streams: streams
+            .iter()
+            .map(|stream| stream.arrivals.measured().bytes)
+            .collect(),
+        series: all.stream(),
+        longest_gap: streams
+            .iter()
+            .map(|stream| stream.arrivals.longest_gap())
+            .max()
+            .unwrap_or(0),
+    })
+}
