@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from tunnelbench.load import drivers
-from tunnelbench.load.base import Endpoint
+from tunnelbench.load.base import Endpoint, Transport
 
 
 def test_every_driver_is_found_under_its_name() -> None:
@@ -11,7 +13,8 @@ def test_every_driver_is_found_under_its_name() -> None:
     assert set(found) == {"engine", "iperf", "iperf3", "netperf", "ditg"}
     assert all(driver.name == name for name, driver in found.items())
     assert all("throughput" in driver.measures for driver in found.values())
-    assert all(driver.carries("tcp") or driver.carries("udp") for driver in found.values())
+    for driver in found.values():
+        assert any(driver.carries(transport, "stream", "forward") for transport in get_args(Transport))
 
 
 @pytest.mark.parametrize(

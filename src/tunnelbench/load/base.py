@@ -11,9 +11,12 @@ import msgspec
 
 from tunnelbench.errors import UserError
 
-Transport = Literal["tcp", "udp"]
+Transport = Literal["tcp", "udp", "icmp"]
 InternetProtocol = Literal["ipv4", "ipv6"]
 Direction = Literal["forward", "reverse"]
+Pattern = Literal["stream", "request-response", "connect-request-response"]
+"""What goes to and fro: a stream of data (over ICMP: of echo requests); one response for each request; the
+same over a new TCP connection each time."""
 
 SERIES_STEP_S = 0.1
 """Time between two samples of a series, seconds."""
@@ -45,12 +48,19 @@ class Workload:
 
     transport: Transport
     ip: InternetProtocol
+    pattern: Pattern = "stream"
     payload_bytes: int
-    """Payload of each datagram; for TCP the size of each write."""
+    """Payload of each datagram or request; for a TCP stream the size of each write."""
+    response_bytes: int | None = None
+    """Size of each response; None for that of the request. A stream has none."""
+    concurrency: int = 1
+    """How many requests are under way at once. A stream has none."""
     rate: float | None
-    """Payload bits per second; None for as fast as possible, which TCP always is."""
+    """Payload bits per second; None for as fast as possible, which TCP and transactions always are. Over ICMP
+    each probe then follows the reply to the last."""
     direction: Direction
-    """`forward` has the client send, `reverse` the server."""
+    """`forward` has the client send, `reverse` the server. Who sends echo requests or begins transactions does
+    so `forward`."""
     warm_up_s: float
     """Traffic before the measured window, seconds."""
     measure_s: float
@@ -189,8 +199,8 @@ class LoadDriver(Protocol):
         """The programs that it runs, which the image must have."""
         ...
 
-    def carries(self, transport: Transport) -> bool:
-        """Whether it can send this kind of traffic."""
+    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
+        """Whether it can make this kind of traffic."""
         ...
 
     async def measure(

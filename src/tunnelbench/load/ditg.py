@@ -7,9 +7,11 @@ import secrets
 
 from tunnelbench.load.base import (
     Completed,
+    Direction,
     LoadError,
     LoadWarning,
     Measurement,
+    Pattern,
     TrafficNode,
     Transport,
     WindowPlan,
@@ -53,9 +55,9 @@ class Ditg:
     measures = frozenset({"throughput", "offered", "loss", "jitter", "latency_max", "packets_per_second"})
     programs = frozenset({"ITGSend", "ITGRecv", "ITGDec"})
 
-    def carries(self, transport: Transport) -> bool:
-        """It sends TCP and UDP."""
-        return transport in ("tcp", "udp")
+    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
+        """It sends streams of TCP and UDP, either way."""
+        return transport in ("tcp", "udp") and pattern == "stream"
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan

@@ -29,9 +29,11 @@ from tunnelbench.lab.traffic import (
 )
 from tunnelbench.load import doubts
 from tunnelbench.load.base import (
+    Direction,
     Endpoint,
     LoadError,
     Measurement,
+    Pattern,
     TrafficHandle,
     TrafficNode,
     Transport,
@@ -72,9 +74,9 @@ class Engine:
     )
     programs = frozenset[str]()
 
-    def carries(self, transport: Transport) -> bool:
-        """It sends TCP and UDP."""
-        return transport in ("tcp", "udp")
+    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
+        """It sends streams of TCP and UDP, either way."""
+        return transport in ("tcp", "udp") and pattern == "stream"
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan

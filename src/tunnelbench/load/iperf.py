@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from tunnelbench.load.base import (
     SERIES_STEP_S,
     Completed,
+    Direction,
     LoadError,
     Measurement,
+    Pattern,
     TrafficNode,
     Transport,
     WindowPlan,
@@ -44,9 +46,9 @@ class Iperf:
     measures = frozenset({"throughput", "offered", "loss", "reordering", "jitter_last", "packets_per_second"})
     programs = frozenset({"iperf"})
 
-    def carries(self, transport: Transport) -> bool:
-        """It sends TCP and UDP."""
-        return transport in ("tcp", "udp")
+    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
+        """It sends streams of TCP and UDP, either way."""
+        return transport in ("tcp", "udp") and pattern == "stream"
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan

@@ -8,8 +8,10 @@ import msgspec
 
 from tunnelbench.load.base import (
     Completed,
+    Direction,
     LoadError,
     Measurement,
+    Pattern,
     TrafficNode,
     Transport,
     WindowPlan,
@@ -35,9 +37,9 @@ class Iperf3:
     measures = frozenset({"throughput", "offered", "loss", "jitter_last", "packets_per_second"})
     programs = frozenset({"iperf3"})
 
-    def carries(self, transport: Transport) -> bool:
-        """It sends TCP and UDP."""
-        return transport in ("tcp", "udp")
+    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
+        """It sends streams of TCP and UDP, either way."""
+        return transport in ("tcp", "udp") and pattern == "stream"
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan

@@ -6,8 +6,10 @@ import math
 
 from tunnelbench.load.base import (
     Completed,
+    Direction,
     LoadError,
     Measurement,
+    Pattern,
     TrafficNode,
     Transport,
     WindowPlan,
@@ -40,9 +42,9 @@ class Netperf:
     measures = frozenset({"throughput", "offered", "loss", "packets_per_second"})
     programs = frozenset({"netperf", "netserver"})
 
-    def carries(self, transport: Transport) -> bool:
-        """It sends TCP and UDP."""
-        return transport in ("tcp", "udp")
+    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
+        """It sends streams of TCP and UDP, either way."""
+        return transport in ("tcp", "udp") and pattern == "stream"
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
