@@ -59,8 +59,8 @@ class Workload:
     """Payload bits per second; None for as fast as possible, which TCP and transactions always are. Over ICMP
     each probe then follows the reply to the last."""
     direction: Direction
-    """`forward` has the client send, `reverse` the server. Who sends echo requests or begins transactions does
-    so `forward`."""
+    """`forward` has the client send, `reverse` the server. Echo requests and transactions are the client's,
+    and so `forward`."""
     warm_up_s: float
     """Traffic before the measured window, seconds."""
     measure_s: float
