@@ -9,6 +9,7 @@ from msgspec.structs import replace as changed
 
 from tunnelbench.lab.traffic import (
     BitsPerSecond,
+    FlowReport,
     Histogram,
     MaximumRate,
     Series,
@@ -58,9 +59,7 @@ SENT = UdpSent(
     clock_step=0,
 )
 
-RECEIVED = UdpReceived(
-    timestamps="kernel",
-    socket_buffer=4_194_304,
+FLOW = FlowReport(
     measured=Tally(1_990, 1_990_000),
     duplicates=199,
     reordered=398,
@@ -72,9 +71,10 @@ RECEIVED = UdpReceived(
     series=Series(100_000_000, [100_000, 50_000], [100, 50]),
     longest_gap=1_000_000,
     total=Tally(2_740, 2_740_000),
-    foreign=0,
-    buffer_drops=0,
-    clock_step=0,
+)
+
+RECEIVED = UdpReceived(
+    timestamps="kernel", socket_buffer=4_194_304, flow=FLOW, foreign=0, buffer_drops=0, clock_step=0
 )
 
 TCP_SENT = TcpSent(1_100_000, 1_200_000, [TcpInformation(1, 1, 0, 10, 1_448)])
@@ -218,7 +218,8 @@ async def test_a_client_that_does_not_connect_leaves_no_listener() -> None:
 
 
 async def test_a_trial_in_which_nothing_arrives_has_no_result() -> None:
-    nothing = changed(RECEIVED, measured=Tally(0, 0), delay=None, jitter_last=None, jitter_mean=None)
+    flow = changed(FLOW, measured=Tally(0, 0), delay=None, jitter_last=None, jitter_mean=None)
+    nothing = changed(RECEIVED, flow=flow)
     with pytest.raises(LoadError, match="none of 2000 datagrams arrived"):
         await DRIVER.measure(*nodes(received=nothing), UDP, lambda _opens_in, _lasts: None)
 
@@ -228,8 +229,9 @@ async def test_every_doubt_is_told() -> None:
     assert await kinds(sent=changed(SENT, late=21)) == ["late_departures"]
     assert await kinds(sent=changed(SENT, clock_step=-200_000)) == ["clock_step"]
     assert await kinds(received=changed(RECEIVED, buffer_drops=1)) == ["receiver_drops"]
-    assert await kinds(received=changed(RECEIVED, longest_gap=600_000_000)) == ["gap"]
-    assert await kinds(received=changed(RECEIVED, delay=changed(DELAY, negative=1))) == ["negative_delay"]
+    assert await kinds(received=changed(RECEIVED, flow=changed(FLOW, longest_gap=600_000_000))) == ["gap"]
+    early = changed(FLOW, delay=changed(DELAY, negative=1))
+    assert await kinds(received=changed(RECEIVED, flow=early)) == ["negative_delay"]
 
 
 async def test_clocks_that_differ_are_a_doubt() -> None:

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_op_in_unsafe_fn)]
 
+mod account;
 mod batch;
 mod clock;
 mod content;
@@ -29,6 +30,7 @@ mod tcp;
 mod udp_receive;
 mod udp_send;
 
+pub use account::{FlowAccount, MOST_STEPS, Observed};
 pub use datagram::{HEADER_BYTES, LARGEST_PAYLOAD};
 pub use error::TrafficError;
 pub use job::Job;

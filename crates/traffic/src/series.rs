@@ -3,11 +3,10 @@
 use crate::outcome::{Series, Tally};
 use crate::schedule::Schedule;
 
-const STEP: u64 = 100_000_000;
-
 /// Counts arrivals by their time since the start of the schedule.
 pub(crate) struct ArrivalCounter {
     schedule: Schedule,
+    step: u64,
     steps: Vec<Tally>,
     measured: Tally,
     last: i64,
@@ -15,11 +14,13 @@ pub(crate) struct ArrivalCounter {
 }
 
 impl ArrivalCounter {
-    pub fn new(schedule: Schedule) -> Self {
-        let steps = (schedule.end() as u64).div_ceil(STEP) as usize;
+    /// Counts in steps of `step` ns.
+    pub fn new(schedule: Schedule, step: u64) -> Self {
+        let steps = (schedule.end() as u64).div_ceil(step) as usize;
         let last = schedule.measured_from();
         Self {
             schedule,
+            step,
             steps: vec![Tally::default(); steps],
             measured: Tally::default(),
             last,
@@ -32,7 +33,7 @@ impl ArrivalCounter {
         let Ok(since_start) = u64::try_from(at) else {
             return;
         };
-        if let Some(step) = self.steps.get_mut((since_start / STEP) as usize) {
+        if let Some(step) = self.steps.get_mut((since_start / self.step) as usize) {
             step.add(bytes);
         }
         if self.schedule.measures(at) {
@@ -70,7 +71,7 @@ impl ArrivalCounter {
 
     pub fn stream(&self) -> Series {
         Series {
-            step: STEP,
+            step: self.step,
             bytes: self.steps.iter().map(|step| step.bytes).collect(),
             packets: None,
         }
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn arrivals_fall_into_steps_and_the_window() {
-        let mut arrivals = ArrivalCounter::new(SCHEDULE);
+        let mut arrivals = ArrivalCounter::new(SCHEDULE, 100_000_000);
         for at in [
             -1,
             0,
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_longest_gap_reaches_to_the_ends_of_the_window() {
-        let mut arrivals = ArrivalCounter::new(SCHEDULE);
+        let mut arrivals = ArrivalCounter::new(SCHEDULE, 100_000_000);
         assert_eq!(arrivals.longest_gap(), 200_000_000);
         arrivals.add(130_000_000, 1);
         assert_eq!(arrivals.longest_gap(), 170_000_000);

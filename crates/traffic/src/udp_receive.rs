@@ -1,4 +1,4 @@
-//! Receives datagrams and accounts for each of them.
+//! Receives datagrams and tells those of the flow from others.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,19 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Socket, Type};
 
+use crate::account::{FlowAccount, Observed};
 use crate::batch::{ReceiveBatch, Received, Source};
 use crate::clock::{STOP_LATENCY, Timeline, realtime};
 use crate::datagram::Header;
 use crate::error::TrafficError;
-use crate::histogram::Recorder;
-use crate::jitter::Jitter;
 use crate::job::{SocketOptions, Timestamps, UdpReceive};
-use crate::outcome::{Outcome, Tally, UdpReceived};
+use crate::outcome::{Outcome, UdpReceived};
 use crate::real_time::RealTime;
 use crate::running::Running;
 use crate::schedule::Schedule;
-use crate::sequence::{Arrival, SequenceTracker};
-use crate::series::ArrivalCounter;
 use crate::socket::{Buffer, buffer_drops, enable_kernel_timestamps, granted_buffer};
 
 const BATCH: usize = 128;
@@ -33,6 +30,7 @@ const GATHER: i64 = 250_000;
 pub(crate) fn start(job: UdpReceive) -> Result<Running, TrafficError> {
     job.schedule.validate(realtime(), job.linger)?;
     job.socket.validate_listener(job.bind)?;
+    let account = FlowAccount::new(job.schedule, job.step)?;
     let socket = Socket::new(Domain::for_address(job.bind), Type::DGRAM, None)
         .map_err(TrafficError::io("open a UDP socket"))?;
     let options = SocketOptions {
@@ -56,7 +54,7 @@ pub(crate) fn start(job: UdpReceive) -> Result<Running, TrafficError> {
         .map_err(TrafficError::io("read the local address"))?
         .as_socket();
     Running::spawn("udp-receive", bound, move |stop| {
-        Receiver::new(&job, &socket, timestamps).run(buffer as u64, stop)
+        Receiver::new(&job, &socket, timestamps, account).run(buffer as u64, stop)
     })
 }
 
@@ -66,35 +64,24 @@ struct Receiver<'a> {
     timestamps: Timestamps,
     timeline: Timeline,
     source: Option<Source>,
-    sequence: SequenceTracker,
-    jitter: Jitter,
-    delay: Recorder,
-    arrivals: ArrivalCounter,
-    measured: Tally,
-    total: Tally,
-    duplicates: u64,
-    reordered: u64,
-    beyond_window: u64,
+    account: FlowAccount,
     foreign: u64,
 }
 
 impl<'a> Receiver<'a> {
-    fn new(job: &'a UdpReceive, socket: &'a Socket, timestamps: Timestamps) -> Self {
+    fn new(
+        job: &'a UdpReceive,
+        socket: &'a Socket,
+        timestamps: Timestamps,
+        account: FlowAccount,
+    ) -> Self {
         Self {
             job,
             socket,
             timestamps,
             timeline: Timeline::new(job.schedule.start_at),
             source: None,
-            sequence: SequenceTracker::new(),
-            jitter: Jitter::default(),
-            delay: Recorder::new(),
-            arrivals: ArrivalCounter::new(job.schedule),
-            measured: Tally::default(),
-            total: Tally::default(),
-            duplicates: 0,
-            reordered: 0,
-            beyond_window: 0,
+            account,
             foreign: 0,
         }
     }
@@ -153,51 +140,26 @@ impl<'a> Receiver<'a> {
             self.foreign += 1;
             return;
         }
-        let bytes = received.payload.len() as u64;
         let arrived = match received.timestamp {
             Some(timestamp) if self.timestamps == Timestamps::Kernel => {
                 self.timeline.of_realtime(timestamp)
             }
             _ => read,
         };
-        self.total.add(bytes);
-        let intended = header.intended as i64;
-        let is_measured = self.job.schedule.measures(intended);
-        match self.sequence.observe(header.sequence) {
-            Arrival::Duplicate => {
-                self.duplicates += u64::from(is_measured);
-                return;
-            }
-            Arrival::BeyondWindow => {
-                self.beyond_window += u64::from(is_measured);
-                return;
-            }
-            Arrival::Reordered => self.reordered += u64::from(is_measured),
-            Arrival::InOrder => {}
-        }
-        self.arrivals.add(arrived, bytes);
-        if is_measured {
-            self.measured.add(bytes);
-            self.delay.record(arrived - intended);
-            self.jitter.observe(arrived - intended);
-        }
+        self.account.observe(&Observed {
+            sequence: header.sequence,
+            intended: header.intended as i64,
+            sent: None,
+            arrived,
+            bytes: received.payload.len() as u64,
+        });
     }
 
     fn finish(self, socket_buffer: u64, buffer_drops: u64) -> Outcome {
         Outcome::UdpReceive(UdpReceived {
             timestamps: self.timestamps,
             socket_buffer,
-            measured: self.measured,
-            duplicates: self.duplicates,
-            reordered: self.reordered,
-            beyond_window: self.beyond_window,
-            jitter_last: self.jitter.last(),
-            jitter_mean: self.jitter.mean(),
-            delay: self.delay.finish(),
-            arrived: self.arrivals.measured(),
-            series: self.arrivals.datagrams(),
-            longest_gap: self.arrivals.longest_gap(),
-            total: self.total,
+            flow: self.account.finish(),
             foreign: self.foreign,
             buffer_drops,
             clock_step: self.timeline.clock_step(),

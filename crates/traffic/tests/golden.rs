@@ -15,8 +15,8 @@ use tunnelbench_traffic::job::{
     TcpOptions, Timestamps, UdpReceive, UdpSend,
 };
 use tunnelbench_traffic::outcome::{
-    Echoed, Probed, Series, Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpSent,
-    UdpReceived, UdpSent,
+    Echoed, FlowReport, Probed, Series, Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived,
+    TcpSent, UdpReceived, UdpSent,
 };
 use tunnelbench_traffic::{Job, Outcome, Schedule};
 
@@ -82,6 +82,7 @@ fn jobs() -> [(&'static str, Job); 6] {
                 session: 1,
                 schedule: SCHEDULE,
                 linger: 500_000_000,
+                step: 50_000_000,
                 timestamps: Timestamps::User,
                 socket: buffer(8_388_608),
             }),
@@ -189,25 +190,27 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
             Outcome::UdpReceive(UdpReceived {
                 timestamps: Timestamps::Kernel,
                 socket_buffer: 4_194_304,
-                measured: Tally {
-                    packets: 49,
-                    bytes: 68_600,
-                },
-                duplicates: 1,
-                reordered: 2,
-                beyond_window: 3,
-                jitter_last: Some(12.5),
-                jitter_mean: None,
-                delay: Some(histogram.clone()),
-                arrived: Tally {
-                    packets: 48,
-                    bytes: 67_200,
-                },
-                series: series.clone(),
-                longest_gap: 10_000_000,
-                total: Tally {
-                    packets: 60,
-                    bytes: 84_000,
+                flow: FlowReport {
+                    measured: Tally {
+                        packets: 49,
+                        bytes: 68_600,
+                    },
+                    duplicates: 1,
+                    reordered: 2,
+                    beyond_window: 3,
+                    jitter_last: Some(12.5),
+                    jitter_mean: None,
+                    delay: Some(histogram.clone()),
+                    arrived: Tally {
+                        packets: 48,
+                        bytes: 67_200,
+                    },
+                    series: series.clone(),
+                    longest_gap: 10_000_000,
+                    total: Tally {
+                        packets: 60,
+                        bytes: 84_000,
+                    },
                 },
                 foreign: 4,
                 buffer_drops: 5,
@@ -331,8 +334,13 @@ fn fields_with_a_default_may_be_left_out() {
         panic!("another job");
     };
     assert_eq!(
-        (job.linger, job.timestamps, job.socket),
-        (500_000_000, Timestamps::Kernel, SocketOptions::default())
+        (job.linger, job.step, job.timestamps, job.socket),
+        (
+            500_000_000,
+            100_000_000,
+            Timestamps::Kernel,
+            SocketOptions::default()
+        )
     );
 }
 

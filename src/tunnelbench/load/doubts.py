@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunnelbench.lab.traffic import TcpReceived, UdpReceived, UdpSent
+from tunnelbench.lab.traffic import Histogram, TcpReceived, UdpReceived, UdpSent
 from tunnelbench.load.base import LoadWarning
 from tunnelbench.load.clocks import ClockOffset
 
@@ -24,9 +24,9 @@ def of_udp(sent: UdpSent, received: UdpReceived, server_clock: ClockOffset) -> l
     return [
         *_sender(sent),
         *_receiver(received),
-        *_gap(received.longest_gap),
+        *_gap(received.flow.longest_gap),
         *_step(max(sent.clock_step, received.clock_step, key=abs)),
-        *_clocks(received, server_clock),
+        *_clocks(received.flow.delay, server_clock),
     ]
 
 
@@ -72,16 +72,16 @@ def _step(clock_step: int) -> Iterator[LoadWarning]:
         )
 
 
-def _clocks(received: UdpReceived, server_clock: ClockOffset) -> Iterator[LoadWarning]:
+def _clocks(delay: Histogram | None, server_clock: ClockOffset) -> Iterator[LoadWarning]:
     if server_clock.uncertainty > 0:
         yield LoadWarning(
             "clock_offset",
             f"the two ends have clocks of their own, compared to {server_clock.uncertainty / 1e6:.2g} ms",
             "One-way delays are no more exact than that: put both ends on one kernel, or use round trips.",
         )
-    if received.delay is not None and received.delay.negative > 0:
+    if delay is not None and delay.negative > 0:
         yield LoadWarning(
             "negative_delay",
-            f"{received.delay.negative} datagrams arrived before they were due to leave, by the clocks",
+            f"{delay.negative} datagrams arrived before they were due to leave, by the clocks",
             "The clocks of the two ends are apart: put both ends on one kernel, or use round trips.",
         )

@@ -159,30 +159,31 @@ class _Trial:
         return self._udp_measurement(sent, received)
 
     def _udp_measurement(self, sent: UdpSent, received: UdpReceived) -> Measurement:
-        if received.delay is None or received.measured.packets == 0:
+        flow = received.flow
+        if flow.delay is None or flow.measured.packets == 0:
             raise LoadError(f"none of {sent.measured.packets} datagrams arrived")
         metrics = {
-            "throughput": self._megabits_per_second(received.arrived.bytes),
+            "throughput": self._megabits_per_second(flow.arrived.bytes),
             "offered": sent.achieved_rate / 1e6,
-            "loss": 1 - received.measured.packets / sent.measured.packets,
-            "duplicates": received.duplicates / received.measured.packets,
-            "reordering": received.reordered / received.measured.packets,
-            "packets_per_second": received.arrived.packets / self.workload.measure_s,
-            **_latency(received.delay),
+            "loss": 1 - flow.measured.packets / sent.measured.packets,
+            "duplicates": flow.duplicates / flow.measured.packets,
+            "reordering": flow.reordered / flow.measured.packets,
+            "packets_per_second": flow.arrived.packets / self.workload.measure_s,
+            **_latency(flow.delay),
         }
-        if received.jitter_mean is not None and received.jitter_last is not None:
-            metrics |= {"jitter": received.jitter_mean / 1e6, "jitter_last": received.jitter_last / 1e6}
-        histograms = {"latency": received.delay.encoded}
+        if flow.jitter_mean is not None and flow.jitter_last is not None:
+            metrics |= {"jitter": flow.jitter_mean / 1e6, "jitter_last": flow.jitter_last / 1e6}
+        histograms = {"latency": flow.delay.encoded}
         if sent.departure_error is not None:
             histograms["departure_error"] = sent.departure_error.encoded
         return Measurement(
-            delivered_bytes=received.total.bytes,
-            delivered_packets=received.total.packets,
+            delivered_bytes=flow.total.bytes,
+            delivered_packets=flow.total.packets,
             metrics=metrics,
             histograms=histograms,
             series={
-                "throughput": _throughput(received.series),
-                "packets_per_second": _packets_per_second(received.series),
+                "throughput": _throughput(flow.series),
+                "packets_per_second": _packets_per_second(flow.series),
             },
             warnings=doubts.of_udp(sent, received, self.server_clock),
         )

@@ -21,6 +21,9 @@ pub struct UdpReceive {
     /// How long to wait for stragglers after the end of the schedule, ns. Ends early when nothing came for a quarter of it.
     #[serde(default = "default_linger")]
     pub linger: u64,
+    /// Length of a step of the series, ns.
+    #[serde(default = "default_step")]
+    pub step: u64,
     /// Which receive timestamps to use.
     #[serde(default)]
     pub timestamps: Timestamps,
@@ -44,4 +47,8 @@ pub enum Timestamps {
 
 fn default_linger() -> u64 {
     500_000_000
+}
+
+fn default_step() -> u64 {
+    100_000_000
 }

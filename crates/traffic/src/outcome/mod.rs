@@ -1,6 +1,7 @@
 //! What the jobs found out. All times are in nanoseconds; sums are exact integers, so that ratios are the reader's.
 
 mod echo;
+mod flow;
 mod tcp;
 mod udp_received;
 mod udp_sent;
@@ -8,6 +9,7 @@ mod udp_sent;
 use serde::{Deserialize, Serialize};
 
 pub use echo::{Echoed, Probed};
+pub use flow::FlowReport;
 pub use tcp::{TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpSent};
 pub use udp_received::UdpReceived;
 pub use udp_sent::UdpSent;

@@ -9,6 +9,9 @@ use crate::schedule::Schedule;
 use crate::series::ArrivalCounter;
 use crate::tcp::flow::{HANG_UP, Stream, Trial, is_waiting};
 
+/// Length of a step of the series, ns.
+const SERIES_STEP: u64 = 100_000_000;
+
 const READ_BYTES: usize = 256 * 1024;
 
 /// What one stream carried.
@@ -20,7 +23,7 @@ pub(super) struct ReceivedStream {
 /// Reads until the schedule ends.
 pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, TrafficError> {
     let mut buffer = vec![0; READ_BYTES];
-    let mut arrivals = ArrivalCounter::new(trial.schedule);
+    let mut arrivals = ArrivalCounter::new(trial.schedule, SERIES_STEP);
     let mut total_bytes = 0;
     loop {
         let outcome = (&stream.socket).read(&mut buffer);
@@ -57,7 +60,7 @@ pub(super) fn sum(
     schedule: Schedule,
     streams: &[ReceivedStream],
 ) -> Result<TcpReceived, TrafficError> {
-    let mut all = ArrivalCounter::new(schedule);
+    let mut all = ArrivalCounter::new(schedule, SERIES_STEP);
     streams
         .iter()
         .for_each(|stream| all.merge(&stream.arrivals));

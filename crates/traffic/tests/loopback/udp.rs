@@ -16,6 +16,7 @@ fn udp_receive(bind: SocketAddr, schedule: Schedule) -> UdpReceive {
         session: 7,
         schedule,
         linger: 200 * MILLISECOND,
+        step: 100 * MILLISECOND,
         timestamps,
         socket: SocketOptions::default(),
     }
@@ -61,25 +62,25 @@ fn udp_pair(bind: SocketAddr, timestamps: Timestamps, rate: Rate) -> (UdpSent, U
 }
 
 fn assert_all_arrived(sent: &UdpSent, received: &UdpReceived) {
-    assert_eq!(received.measured, sent.measured);
-    assert_eq!(received.total, sent.total);
+    assert_eq!(received.flow.measured, sent.measured);
+    assert_eq!(received.flow.total, sent.total);
     assert_eq!(
         (
-            received.duplicates,
-            received.reordered,
-            received.beyond_window
+            received.flow.duplicates,
+            received.flow.reordered,
+            received.flow.beyond_window
         ),
         (0, 0, 0)
     );
     assert_eq!((received.foreign, received.buffer_drops), (0, 0));
-    let in_series: u64 = received.series.packets.as_ref().unwrap().iter().sum();
-    assert!(received.arrived.packets <= in_series && in_series <= received.total.packets);
-    let delay = received.delay.as_ref().unwrap();
+    let in_series: u64 = received.flow.series.packets.as_ref().unwrap().iter().sum();
+    assert!(received.flow.arrived.packets <= in_series && in_series <= received.flow.total.packets);
+    let delay = received.flow.delay.as_ref().unwrap();
     assert_eq!(
         (delay.count, delay.negative),
-        (received.measured.packets, 0)
+        (received.flow.measured.packets, 0)
     );
-    assert!(received.jitter_mean.unwrap() > 0.0);
+    assert!(received.flow.jitter_mean.unwrap() > 0.0);
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn the_highest_rate_intends_what_it_does() {
     let (sent, received) = udp_pair(loopback(0), Timestamps::Kernel, Rate::Max);
     assert_eq!((sent.asked_rate, sent.late, sent.skipped), (None, 0, 0));
     assert!(sent.departure_error.is_none());
-    let lost = sent.total.packets - received.total.packets;
+    let lost = sent.total.packets - received.flow.total.packets;
     assert!(
         received.buffer_drops <= lost,
         "on loopback only a full receive buffer loses anything"
@@ -141,8 +142,8 @@ fn what_the_receive_buffer_loses_is_told_apart() {
     .unwrap();
     let (sent, received) = (udp_sent(sender), udp_received(receiver));
     assert!(received.socket_buffer < 10_000);
-    assert!(received.buffer_drops > 0 && received.measured.packets < sent.measured.packets);
-    assert!(received.buffer_drops <= sent.total.packets - received.total.packets);
+    assert!(received.buffer_drops > 0 && received.flow.measured.packets < sent.measured.packets);
+    assert!(received.buffer_drops <= sent.total.packets - received.flow.total.packets);
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn strangers_do_not_count() {
         udp_sent(other_session),
         udp_received(receiver),
     );
-    assert_eq!(received.measured, first.measured);
+    assert_eq!(received.flow.measured, first.measured);
     assert_eq!(received.foreign, other_session.total.packets + 1);
 }
 
@@ -193,17 +194,17 @@ fn copies_and_latecomers_are_told_apart() {
     }
     let received = udp_received(receiver);
     assert_eq!(
-        (received.measured.packets, received.measured.bytes),
+        (received.flow.measured.packets, received.flow.measured.bytes),
         (3, 3 * 19)
     );
-    assert_eq!((received.duplicates, received.reordered), (1, 1));
-    assert_eq!(received.total.packets, 7);
+    assert_eq!((received.flow.duplicates, received.flow.reordered), (1, 1));
+    assert_eq!(received.flow.total.packets, 7);
     assert_eq!(
-        received.arrived.packets, 0,
+        received.flow.arrived.packets, 0,
         "they all came before the measured window"
     );
     assert_eq!(
-        received.delay.unwrap().negative,
+        received.flow.delay.unwrap().negative,
         3,
         "and before they were intended to leave"
     );
@@ -228,9 +229,15 @@ fn nobody_listening_is_counted_and_not_fatal() {
 fn a_receiver_that_hears_nothing_says_so() {
     let received =
         udp_received(start(Job::UdpReceive(udp_receive(loopback(0), schedule()))).unwrap());
-    assert_eq!((received.measured.packets, received.total.packets), (0, 0));
-    assert_eq!((received.delay, received.jitter_last), (None, None));
-    assert_eq!(received.longest_gap, 200 * MILLISECOND);
+    assert_eq!(
+        (received.flow.measured.packets, received.flow.total.packets),
+        (0, 0)
+    );
+    assert_eq!(
+        (received.flow.delay, received.flow.jitter_last),
+        (None, None)
+    );
+    assert_eq!(received.flow.longest_gap, 200 * MILLISECOND);
 }
 
 #[test]
@@ -248,6 +255,7 @@ fn a_sender_that_is_too_late_says_by_how_much() {
 #[test]
 fn udp_jobs_beyond_the_limits_are_refused() {
     let send = udp_send(loopback(9), schedule(), Rate::Max);
+    let receive = udp_receive(loopback(0), schedule());
     let long = Schedule {
         measure: u64::MAX,
         ..schedule()
@@ -279,6 +287,11 @@ fn udp_jobs_beyond_the_limits_are_refused() {
             schedule: long,
             ..send
         }),
+        Job::UdpReceive(UdpReceive {
+            step: 0,
+            ..receive.clone()
+        }),
+        Job::UdpReceive(UdpReceive { step: 1, ..receive }),
     ]);
 }
 

@@ -25,6 +25,7 @@ from tunnelbench.lab.traffic.echo import (
     Probed,
     Protocol,
 )
+from tunnelbench.lab.traffic.flow import FlowReport
 from tunnelbench.lab.traffic.tcp import (
     DEFAULT_CONNECT_TIMEOUT,
     Side,
@@ -63,6 +64,7 @@ __all__ = [
     "EchoProbe",
     "EchoServe",
     "Echoed",
+    "FlowReport",
     "Histogram",
     "Job",
     "MaximumRate",

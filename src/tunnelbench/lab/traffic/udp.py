@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tunnelbench.lab.traffic.common import Content, Histogram, Schedule, Series, SocketOptions, Tagged, Tally
+from tunnelbench.lab.traffic.common import Content, Histogram, Schedule, SocketOptions, Tagged, Tally
+from tunnelbench.lab.traffic.flow import FlowReport
 
 Timestamps = Literal["kernel", "user"]
 
@@ -57,6 +58,8 @@ class UdpReceive(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     schedule: Schedule
     linger: int = DEFAULT_LINGER
     """How long to wait for stragglers after the schedule, ns; ends early after a quarter of it in silence."""
+    step: int = 100_000_000
+    """Length of a step of the series, ns."""
     timestamps: Timestamps = "kernel"
     """`kernel` is before the decryption on a node that decrypts the packets itself."""
     socket: SocketOptions = SocketOptions()
@@ -88,33 +91,13 @@ class UdpSent(Tagged, frozen=True, kw_only=True, tag="udp_send"):
 
 
 class UdpReceived(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
-    """What a UDP receiver received; loss is `1 - received.measured.packets / sent.measured.packets`."""
+    """What a UDP receiver received."""
 
     timestamps: Timestamps
     """Those that were really used."""
     socket_buffer: int
     """Bytes that the system granted."""
-    measured: Tally
-    """Unique datagrams whose intended time lies in the measured window, whenever they arrived."""
-    duplicates: int
-    """Further copies of those (RFC 5560)."""
-    reordered: int
-    """Of `measured`, type-P-reordered (RFC 4737)."""
-    beyond_window: int
-    """So far behind the newest that duplicates can't be told; in no other count but `total`."""
-    jitter_last: float | None
-    """Inter-arrival jitter (RFC 3550) at the end, ns."""
-    jitter_mean: float | None
-    """Its mean over all arrivals, ns."""
-    delay: Histogram | None
-    """Arrival minus intended departure (RFC 7679); None where nothing arrived."""
-    arrived: Tally
-    """Unique datagrams by arrival in the measured window."""
-    series: Series
-    longest_gap: int
-    """The longest time in the measured window without an arrival, ns."""
-    total: Tally
-    """Of the session in all phases, duplicates included."""
+    flow: FlowReport
     foreign: int
     """Of other sessions or sources, or without a valid header."""
     buffer_drops: int
