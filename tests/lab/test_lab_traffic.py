@@ -12,7 +12,13 @@ from tunnelbench.lab import traffic as messages
 
 GOLDEN = Path(__file__).parents[2] / "crates" / "traffic" / "tests" / "golden"
 
-UNIONS: dict[str, UnionType] = {"job": messages.Job, "rate": messages.Rate, "outcome": messages.Outcome}
+UNIONS: dict[str, UnionType] = {
+    "job": messages.Job,
+    "rate": messages.Rate,
+    "outcome": messages.Outcome,
+    "departures": messages.Departures,
+    "distribution": messages.Distribution,
+}
 
 SCHEDULE = messages.Schedule(1_700_000_000_123_456_789, 500_000_000, 5_000_000_000, 250_000_000)
 
@@ -44,7 +50,8 @@ def test_a_golden_message_survives_decoding_and_encoding(path: Path) -> None:
 def test_every_job_and_outcome_has_a_golden_message() -> None:
     kinds = {
         f"{name}_{kind.__struct_config__.tag}"
-        for name in ("job", "outcome")
+        for name in UNIONS
+        if name != "rate"
         for kind in UNIONS[name].__args__
     }
     assert kinds <= {path.stem for path in GOLDEN.glob("*.msgpack")}
@@ -109,6 +116,34 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
     )
     assert read("rate_max") == messages.MaximumRate()
     assert read("rate_packets_per_second") == messages.PacketsPerSecond(5)
+
+
+def test_processes_mean_the_same_on_both_sides() -> None:
+    assert read("departures_bits_per_second") == messages.BitsPerSecond(100_000_000)
+    assert read("departures_packets_per_second") == messages.PacketsPerSecond(5)
+    assert read("departures_max") == messages.MaximumRate()
+    assert read("departures_bursts") == messages.Bursts(32, 10_000_000)
+    assert read("departures_process") == messages.Process(messages.Exponential(1e6))
+    assert read("departures_talk") == messages.Talk(
+        20_000_000, messages.Exponential(1.004e9), messages.Exponential(1.587e9)
+    )
+    distributions = [
+        messages.Constant(1_400.0),
+        messages.Uniform(100.0, 320.0),
+        messages.Exponential(1e6),
+        messages.Normal(512.0, 64.5),
+        messages.Poisson(4.5),
+        messages.Pareto(1.5, 40.0),
+        messages.Cauchy(-1.0, 2.0),
+        messages.Student(41.7, 0.1, 0.7),
+        messages.Gamma(2.0, 50.0),
+        messages.Weibull(0.8, 100.0),
+        messages.Listed((100.0, 0.0, 1_400.0)),
+        messages.Choice((12.0, 548.0, 1_472.0), (7.0, 4.0, 1.0)),
+        messages.Mixture((messages.Exponential(4.29e6), messages.Constant(10.75e6)), (0.6, 0.4)),
+    ]
+    for distribution in distributions:
+        assert read(f"distribution_{distribution.__struct_config__.tag}") == distribution
 
 
 def test_outcomes_mean_the_same_on_both_sides() -> None:

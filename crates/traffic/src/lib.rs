@@ -19,6 +19,7 @@ pub mod job;
 pub mod outcome;
 mod pacing;
 mod probe_channel;
+pub mod process;
 mod real_time;
 mod running;
 mod schedule;

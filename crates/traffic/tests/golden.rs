@@ -18,6 +18,7 @@ use tunnelbench_traffic::outcome::{
     Echoed, FlowReport, Probed, Series, Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived,
     TcpSent, UdpReceived, UdpSent,
 };
+use tunnelbench_traffic::process::{Departures, Distribution};
 use tunnelbench_traffic::{Job, Outcome, Schedule};
 
 const SCHEDULE: Schedule = Schedule {
@@ -141,6 +142,121 @@ fn rates() -> [(&'static str, Rate); 2] {
             "rate_packets_per_second",
             Rate::PacketsPerSecond { value: 5 },
         ),
+    ]
+}
+
+fn departures() -> [(&'static str, Departures); 6] {
+    let exponential = |mean| Distribution::Exponential { mean };
+    [
+        (
+            "departures_bits_per_second",
+            Departures::BitsPerSecond { value: 100_000_000 },
+        ),
+        (
+            "departures_packets_per_second",
+            Departures::PacketsPerSecond { value: 5 },
+        ),
+        ("departures_max", Departures::Max),
+        (
+            "departures_bursts",
+            Departures::Bursts {
+                datagrams: 32,
+                interval: 10_000_000,
+            },
+        ),
+        (
+            "departures_process",
+            Departures::Process {
+                interval: exponential(1e6),
+            },
+        ),
+        (
+            "departures_talk",
+            Departures::Talk {
+                interval: 20_000_000,
+                talk: exponential(1.004e9),
+                silence: exponential(1.587e9),
+            },
+        ),
+    ]
+}
+
+fn distributions() -> [(&'static str, Distribution); 13] {
+    let mixture = Distribution::Mixture {
+        parts: vec![
+            Distribution::Exponential { mean: 4.29e6 },
+            Distribution::Constant { value: 10.75e6 },
+        ],
+        weights: vec![0.6, 0.4],
+    };
+    [
+        ("constant", Distribution::Constant { value: 1_400.0 }),
+        (
+            "uniform",
+            Distribution::Uniform {
+                low: 100.0,
+                high: 320.0,
+            },
+        ),
+        ("exponential", Distribution::Exponential { mean: 1e6 }),
+        (
+            "normal",
+            Distribution::Normal {
+                mean: 512.0,
+                deviation: 64.5,
+            },
+        ),
+        ("poisson", Distribution::Poisson { mean: 4.5 }),
+        (
+            "pareto",
+            Distribution::Pareto {
+                shape: 1.5,
+                scale: 40.0,
+            },
+        ),
+        (
+            "cauchy",
+            Distribution::Cauchy {
+                location: -1.0,
+                scale: 2.0,
+            },
+        ),
+        (
+            "student",
+            Distribution::Student {
+                location: 41.7,
+                scale: 0.1,
+                degrees: 0.7,
+            },
+        ),
+        (
+            "gamma",
+            Distribution::Gamma {
+                shape: 2.0,
+                scale: 50.0,
+            },
+        ),
+        (
+            "weibull",
+            Distribution::Weibull {
+                shape: 0.8,
+                scale: 100.0,
+            },
+        ),
+        (
+            "listed",
+            Distribution::Listed {
+                values: vec![100.0, 0.0, 1_400.0],
+            },
+        ),
+        (
+            "choice",
+            Distribution::Choice {
+                values: vec![12.0, 548.0, 1_472.0],
+                weights: vec![7.0, 4.0, 1.0],
+            },
+        ),
+        ("mixture", mixture),
     ]
 }
 
@@ -304,6 +420,18 @@ fn check<T: Serialize + DeserializeOwned + Debug + PartialEq>(name: &str, messag
 fn jobs_are_what_they_were_on_the_wire() {
     jobs().iter().for_each(|(name, job)| check(name, job));
     rates().iter().for_each(|(name, rate)| check(name, rate));
+}
+
+#[test]
+fn processes_are_what_they_were_on_the_wire() {
+    for (name, departures) in departures() {
+        departures.validate().unwrap();
+        check(name, &departures);
+    }
+    for (kind, distribution) in distributions() {
+        distribution.validate().unwrap();
+        check(&format!("distribution_{kind}"), &distribution);
+    }
 }
 
 #[test]

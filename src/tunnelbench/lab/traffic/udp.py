@@ -6,27 +6,12 @@ from typing import Literal
 
 from tunnelbench.lab.traffic.common import Content, Histogram, Schedule, SocketOptions, Tagged, Tally
 from tunnelbench.lab.traffic.flow import FlowReport
+from tunnelbench.lab.traffic.process import BitsPerSecond, MaximumRate, PacketsPerSecond
 
 Timestamps = Literal["kernel", "user"]
 
 DEFAULT_LINGER = 500_000_000
 """How long a receiver waits for stragglers, ns."""
-
-
-class BitsPerSecond(Tagged, frozen=True, tag="bits_per_second"):
-    """A rate in payload bits per second."""
-
-    value: int
-
-
-class PacketsPerSecond(Tagged, frozen=True, tag="packets_per_second"):
-    """A rate in datagrams per second."""
-
-    value: int
-
-
-class MaximumRate(Tagged, frozen=True, tag="max"):
-    """As fast as the machine can."""
 
 
 Rate = BitsPerSecond | PacketsPerSecond | MaximumRate

@@ -1,0 +1,11 @@
+//! Packet-level processes: when datagrams depart and how long they are, drawn from distributions with a seed.
+//!
+//! Pure: nothing here reads a clock or touches a socket, and the same seed gives the same packets on every machine.
+
+mod departures;
+mod distribution;
+mod sizes;
+
+pub use departures::{Departures, HIGHEST_RATE};
+pub use distribution::Distribution;
+pub use sizes::Sizes;
