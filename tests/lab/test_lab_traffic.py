@@ -84,10 +84,12 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         options=messages.TcpOptions(
             write_bytes=131_072,
             streams=4,
+            rate=50_000_000,
             content=messages.Random(),
             no_delay=True,
             congestion_control="cubic",
             mss=1_200,
+            sample=10_000_000,
             socket=messages.SocketOptions(buffer=1_048_576),
         ),
     )
@@ -180,11 +182,52 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
         buffer_drops=5,
         clock_step=6,
     )
+    stream = messages.TcpReceivedStream(measured_bytes=35_000, processor=2_000_000)
     received = messages.TcpReceived(
-        70_000, 71_400, [35_000, 35_000], msgspec.structs.replace(series, packets=None), 0
+        measured_bytes=70_000,
+        total_bytes=71_400,
+        streams=[stream, stream],
+        series=msgspec.structs.replace(series, packets=None),
+        longest_gap=0,
     )
     assert read("outcome_tcp_connect") == messages.TcpConnected(0, 0, messages.TcpFlow(received=received))
-    sent = messages.TcpSent(70_000, 71_400, [messages.TcpInformation(400_000, 50_000, 3, 10, 1_448)])
+    sent = messages.TcpSent(
+        measured_bytes=70_000,
+        total_bytes=71_400,
+        congestion_control="bbr",
+        retransmits=3,
+        segments=52,
+        minimum_round_trip=300_000,
+        round_trip=HISTOGRAM,
+        step=100_000_000,
+        streams=[
+            messages.TcpSentStream(
+                measured_bytes=70_000,
+                processor=1_000_000,
+                end=messages.TcpInformation(
+                    round_trip=400_000,
+                    round_trip_deviation=50_000,
+                    minimum_round_trip=300_000,
+                    congestion_window=10,
+                    unacked=4,
+                    retransmits=5,
+                    segments=None,
+                    segment_bytes=1_448,
+                    pacing_rate=None,
+                    delivery_rate=80_000_000,
+                ),
+                samples=messages.TcpSamples(
+                    round_trip=[400_000, None],
+                    round_trip_deviation=[50_000, None],
+                    congestion_window=[10, None],
+                    unacked=[4, None],
+                    retransmits=[5, None],
+                    pacing_rate=[None, None],
+                    delivery_rate=[80_000_000, None],
+                ),
+            )
+        ],
+    )
     assert read("outcome_tcp_listen") == messages.TcpListened(2, 1, messages.TcpFlow(sent=sent))
     assert read("outcome_echo_serve") == messages.Echoed(messages.Tally(10, 5_120), 1)
     assert read("outcome_echo_probe") == messages.Probed(

@@ -21,7 +21,10 @@ from tunnelbench.lab.traffic import (
     TcpListen,
     TcpListened,
     TcpReceived,
+    TcpReceivedStream,
+    TcpSamples,
     TcpSent,
+    TcpSentStream,
     UdpReceive,
     UdpReceived,
     UdpSend,
@@ -77,8 +80,48 @@ RECEIVED = UdpReceived(
     timestamps="kernel", socket_buffer=4_194_304, flow=FLOW, foreign=0, buffer_drops=0, clock_step=0
 )
 
-TCP_SENT = TcpSent(1_100_000, 1_200_000, [TcpInformation(1, 1, 0, 10, 1_448)])
-TCP_RECEIVED = TcpReceived(1_000_000, 1_150_000, [1_000_000], Series(100_000_000, [12_500], None), 0)
+SEEN = TcpInformation(
+    round_trip=2_000_000,
+    round_trip_deviation=100_000,
+    minimum_round_trip=1_000_000,
+    congestion_window=10,
+    unacked=5,
+    retransmits=9,
+    segments=800,
+    segment_bytes=1_448,
+    pacing_rate=None,
+    delivery_rate=4_000_000,
+)
+
+SAMPLES = TcpSamples(
+    round_trip=[1_000_000, 2_000_000, None],
+    round_trip_deviation=[100_000, 100_000, None],
+    congestion_window=[10, 20, None],
+    unacked=[5, 5, None],
+    retransmits=[0, 9, None],
+    pacing_rate=[None, None, None],
+    delivery_rate=[4_000_000, 4_000_000, None],
+)
+
+TCP_SENT = TcpSent(
+    measured_bytes=1_100_000,
+    total_bytes=1_200_000,
+    congestion_control="cubic",
+    retransmits=8,
+    segments=800,
+    minimum_round_trip=1_000_000,
+    round_trip=DELAY,
+    step=100_000_000,
+    streams=[TcpSentStream(measured_bytes=1_100_000, processor=1_000_000, end=SEEN, samples=SAMPLES)],
+)
+
+TCP_RECEIVED = TcpReceived(
+    measured_bytes=1_000_000,
+    total_bytes=1_150_000,
+    streams=[TcpReceivedStream(measured_bytes=1_000_000, processor=1_000_000)],
+    series=Series(100_000_000, [12_500], None),
+    longest_gap=0,
+)
 
 SENDER, RECEIVER = TcpFlow(sent=TCP_SENT), TcpFlow(received=TCP_RECEIVED)
 

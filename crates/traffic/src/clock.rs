@@ -104,7 +104,7 @@ fn sleep_until_monotonic(deadline: i64) {
     let _ = rustix::thread::clock_nanosleep_absolute(SleepClock::Monotonic, &deadline);
 }
 
-fn nanoseconds(time: Timespec) -> i64 {
+pub(crate) fn nanoseconds(time: Timespec) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 

@@ -20,6 +20,7 @@ pub mod outcome;
 mod pacing;
 mod probe_channel;
 pub mod process;
+mod processor;
 mod real_time;
 mod running;
 mod schedule;

@@ -6,8 +6,6 @@ use std::os::fd::AsRawFd;
 
 use socket2::Socket;
 
-use crate::outcome::TcpInformation;
-
 /// Which way a buffer faces.
 #[derive(Clone, Copy)]
 pub(crate) enum Buffer {
@@ -49,18 +47,6 @@ pub(crate) fn buffer_drops(socket: &Socket) -> io::Result<u64> {
     Ok(memory[libc::SK_MEMINFO_DROPS as usize].into())
 }
 
-/// TCP_INFO of a connection.
-pub(crate) fn tcp_information(socket: &Socket) -> io::Result<TcpInformation> {
-    let information: libc::tcp_info = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
-    Ok(TcpInformation {
-        round_trip: u64::from(information.tcpi_rtt) * 1_000,
-        round_trip_deviation: u64::from(information.tcpi_rttvar) * 1_000,
-        retransmits: information.tcpi_total_retrans.into(),
-        congestion_window: information.tcpi_snd_cwnd.into(),
-        segment_bytes: information.tcpi_snd_mss.into(),
-    })
-}
-
 pub(crate) fn set_option(
     socket: &Socket,
     level: i32,
@@ -85,27 +71,40 @@ pub(crate) fn set_option(
     }
 }
 
-/// What the kernel writes into plain integers; whatever it does not write is 0.
-pub(crate) trait Integers: Copy {}
-impl Integers for libc::tcp_info {}
-impl<const N: usize> Integers for [u32; N] {}
+/// Reads an option of integers; whatever the kernel does not write is 0.
+pub(crate) fn option<const N: usize>(
+    socket: &Socket,
+    level: i32,
+    name: i32,
+) -> io::Result<[u32; N]> {
+    let mut value = [0_u32; N];
+    // SAFETY: the bytes are those of the live integers, for which any bits are valid.
+    let bytes =
+        unsafe { std::slice::from_raw_parts_mut((&raw mut value).cast(), size_of::<[u32; N]>()) };
+    option_bytes(socket, level, name, bytes)?;
+    Ok(value)
+}
 
-pub(crate) fn option<T: Integers>(socket: &Socket, level: i32, name: i32) -> io::Result<T> {
-    // SAFETY: zeros are valid integers.
-    let mut value: T = unsafe { std::mem::zeroed() };
-    let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the pointer and the length are those of one live value, for which any bits are valid.
+/// Reads an option as the kernel lays it out; returns how many bytes it wrote.
+pub(crate) fn option_bytes(
+    socket: &Socket,
+    level: i32,
+    name: i32,
+    bytes: &mut [u8],
+) -> io::Result<usize> {
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the pointer and the length are those of one live slice, for which any bits are valid.
     let status = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             level,
             name,
-            (&raw mut value).cast(),
+            bytes.as_mut_ptr().cast(),
             &raw mut length,
         )
     };
     if status == 0 {
-        Ok(value)
+        Ok(length as usize)
     } else {
         Err(io::Error::last_os_error())
     }

@@ -16,7 +16,7 @@ use tunnelbench_traffic::job::{
 };
 use tunnelbench_traffic::outcome::{
     Echoed, FlowReport, Probed, Series, Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived,
-    TcpSent, UdpReceived, UdpSent,
+    TcpReceivedStream, TcpSamples, TcpSent, TcpSentStream, UdpReceived, UdpSent,
 };
 use tunnelbench_traffic::process::{Departures, Distribution};
 use tunnelbench_traffic::{Job, Outcome, Schedule};
@@ -39,10 +39,12 @@ fn jobs() -> [(&'static str, Job); 6] {
     let options = TcpOptions {
         write_bytes: 131_072,
         streams: 4,
+        rate: Some(50_000_000),
         content: Content::Random,
         no_delay: true,
         congestion_control: Some("cubic".into()),
         mss: Some(1_200),
+        sample: 10_000_000,
         socket: buffer(1_048_576),
     };
     let plain = TcpOptions {
@@ -52,6 +54,8 @@ fn jobs() -> [(&'static str, Job); 6] {
         no_delay: false,
         congestion_control: None,
         mss: None,
+        rate: None,
+        sample: 100_000_000,
         socket: SocketOptions::default(),
         ..options.clone()
     };
@@ -343,7 +347,13 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
                     received: Some(TcpReceived {
                         measured_bytes: 70_000,
                         total_bytes: 71_400,
-                        streams: vec![35_000, 35_000],
+                        streams: vec![
+                            TcpReceivedStream {
+                                measured_bytes: 35_000,
+                                processor: 2_000_000,
+                            };
+                            2
+                        ],
                         series: Series {
                             packets: None,
                             ..series
@@ -363,12 +373,36 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
                     sent: Some(TcpSent {
                         measured_bytes: 70_000,
                         total_bytes: 71_400,
-                        streams: vec![TcpInformation {
-                            round_trip: 400_000,
-                            round_trip_deviation: 50_000,
-                            retransmits: 3,
-                            congestion_window: 10,
-                            segment_bytes: 1_448,
+                        congestion_control: "bbr".into(),
+                        retransmits: 3,
+                        segments: Some(52),
+                        minimum_round_trip: Some(300_000),
+                        round_trip: Some(histogram.clone()),
+                        step: 100_000_000,
+                        streams: vec![TcpSentStream {
+                            measured_bytes: 70_000,
+                            processor: 1_000_000,
+                            end: TcpInformation {
+                                round_trip: 400_000,
+                                round_trip_deviation: 50_000,
+                                minimum_round_trip: Some(300_000),
+                                congestion_window: 10,
+                                unacked: 4,
+                                retransmits: 5,
+                                segments: None,
+                                segment_bytes: 1_448,
+                                pacing_rate: None,
+                                delivery_rate: Some(80_000_000),
+                            },
+                            samples: TcpSamples {
+                                round_trip: vec![Some(400_000), None],
+                                round_trip_deviation: vec![Some(50_000), None],
+                                congestion_window: vec![Some(10), None],
+                                unacked: vec![Some(4), None],
+                                retransmits: vec![Some(5), None],
+                                pacing_rate: vec![None, None],
+                                delivery_rate: vec![Some(80_000_000), None],
+                            },
                         }],
                     }),
                 },

@@ -52,6 +52,9 @@ pub struct TcpOptions {
     pub write_bytes: u32,
     /// Connections side by side, 1 to 128; both ends must agree.
     pub streams: u16,
+    /// Payload bits per second of all streams together; as fast as TCP takes them where there is none.
+    #[serde(default)]
+    pub rate: Option<u64>,
     /// What is written.
     pub content: Content,
     /// TCP_NODELAY.
@@ -60,9 +63,12 @@ pub struct TcpOptions {
     /// TCP_CONGESTION, such as `cubic`; the system's default where there is none.
     #[serde(default)]
     pub congestion_control: Option<String>,
-    /// TCP_MAXSEG in bytes; from the path MTU where there is none.
+    /// TCP_MAXSEG in bytes, 88 to 32767; from the path MTU where there is none.
     #[serde(default)]
     pub mss: Option<u32>,
+    /// Time between two samples of a sender's TCP_INFO, ns, at least 1 ms; longer where that is too many to keep.
+    #[serde(default = "default_sample")]
+    pub sample: u64,
     /// How the sockets are set up. A given port leaves room for one stream; without a buffer the system tunes it itself.
     #[serde(default)]
     pub socket: SocketOptions,
@@ -92,6 +98,10 @@ impl Side {
     pub fn receives(self) -> bool {
         matches!(self, Self::Receive | Self::Both)
     }
+}
+
+fn default_sample() -> u64 {
+    100_000_000
 }
 
 fn default_connect_timeout() -> u64 {

@@ -10,7 +10,10 @@ use serde::{Deserialize, Serialize};
 
 pub use echo::{Echoed, Probed};
 pub use flow::FlowReport;
-pub use tcp::{TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpSent};
+pub use tcp::{
+    TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples, TcpSent,
+    TcpSentStream,
+};
 pub use udp_received::UdpReceived;
 pub use udp_sent::UdpSent;
 

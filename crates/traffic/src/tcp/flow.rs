@@ -13,6 +13,8 @@ use crate::error::TrafficError;
 use crate::job::{Side, TcpOptions};
 use crate::outcome::TcpFlow;
 use crate::schedule::Schedule;
+use crate::tcp::options::congestion_control;
+use crate::tcp::sampling::sample;
 use crate::tcp::{receive, send};
 
 /// How long an end waits for the other to hang up or to have nothing more to say.
@@ -55,48 +57,57 @@ pub(super) fn drive(streams: &[Stream], trial: Trial) -> Result<TcpFlow, Traffic
         };
         time_limits().map_err(TrafficError::io("set the time limits of a connection"))?;
     }
+    let congestion_control = congestion_control(&streams[0].socket)?;
     let content = send::content(trial.options);
-    let (sent, received) = scope(|scope| {
-        let senders = trial
-            .side
-            .sends()
-            .then(|| trial.spawn(scope, streams, |stream| send::send(trial, stream, &content)));
-        let receivers = trial
+    let (sent, received, sampled) = scope(|scope| {
+        let senders = streams
+            .iter()
+            .filter(|_| trial.side.sends())
+            .map(|stream| trial.spawn(scope, || send::send(trial, stream, &content)))
+            .collect();
+        let receivers = streams
+            .iter()
+            .filter(|_| trial.side.receives())
+            .map(|stream| trial.spawn(scope, move || receive::receive(trial, stream)))
+            .collect();
+        let sampler = Some(())
+            .filter(|()| trial.side.sends())
+            .map(|()| trial.spawn(scope, move || sample(trial, streams)))
+            .into_iter()
+            .collect();
+        (join(senders), join(receivers), join(sampler))
+    });
+    let (sent, received, sampled) = match (sent, received, sampled) {
+        (Ok(sent), Ok(received), Ok(sampled)) => (sent, received, sampled),
+        (sent, received, sampled) => {
+            let failures = [sent.err(), received.err(), sampled.err()];
+            return Err(most_telling(failures.into_iter().flatten()));
+        }
+    };
+    Ok(TcpFlow {
+        sent: sampled
+            .into_iter()
+            .next()
+            .map(|sampled| send::sum(sent, sampled, congestion_control))
+            .transpose()?,
+        received: trial
             .side
             .receives()
-            .then(|| trial.spawn(scope, streams, |stream| receive::receive(trial, stream)));
-        (senders.map(join), receivers.map(join))
-    });
-    match (sent.transpose(), received.transpose()) {
-        (Err(TrafficError::Stopped), Err(failure)) | (Err(failure), _) | (_, Err(failure)) => {
-            Err(failure)
-        }
-        (Ok(sent), Ok(received)) => Ok(TcpFlow {
-            sent: sent.map(|streams| send::sum(&streams)).transpose()?,
-            received: received
-                .map(|streams| receive::sum(trial.schedule, &streams))
-                .transpose()?,
-        }),
-    }
+            .then(|| receive::sum(trial.schedule, &received))
+            .transpose()?,
+    })
 }
 
-type Threads<'scope, T> = Vec<ScopedJoinHandle<'scope, Result<T, TrafficError>>>;
+type Thread<'scope, T> = ScopedJoinHandle<'scope, Result<T, TrafficError>>;
 
 impl<'env> Trial<'env> {
-    /// Does `work` for all streams at once.
+    /// Starts a thread which stops all others where it fails.
     fn spawn<'scope, T: Send + 'scope>(
         self,
         scope: &'scope Scope<'scope, 'env>,
-        streams: &'env [Stream],
-        work: impl Fn(&Stream) -> Result<T, TrafficError> + Clone + Send + 'scope,
-    ) -> Threads<'scope, T> {
-        let thread = |stream: &'env Stream| {
-            let work = work.clone();
-            scope.spawn(move || {
-                work(stream).inspect_err(|_| self.stop.store(true, Ordering::Relaxed))
-            })
-        };
-        streams.iter().map(thread).collect()
+        work: impl FnOnce() -> Result<T, TrafficError> + Send + 'scope,
+    ) -> Thread<'scope, T> {
+        scope.spawn(move || work().inspect_err(|_| self.stop.store(true, Ordering::Relaxed)))
     }
 
     /// Whether the schedule ends here; an error where that is too early.
@@ -112,21 +123,27 @@ impl<'env> Trial<'env> {
     }
 }
 
-/// Of several failures the first that says more than "stopped" counts.
-fn join<T>(threads: Threads<T>) -> Result<Vec<T>, TrafficError> {
+fn join<T>(threads: Vec<Thread<T>>) -> Result<Vec<T>, TrafficError> {
     let defect = |_| Err(TrafficError::Defect("a stream's thread panicked".into()));
-    let results = threads
-        .into_iter()
-        .map(|thread| thread.join().unwrap_or_else(defect));
-    let (mut done, mut failure) = (Vec::new(), None);
-    for result in results {
-        match (result, &failure) {
-            (Ok(stream), _) => done.push(stream),
-            (Err(_), Some(known)) if !matches!(known, TrafficError::Stopped) => {}
-            (Err(new), _) => failure = Some(new),
+    let (mut done, mut failures) = (Vec::new(), Vec::new());
+    for thread in threads {
+        match thread.join().unwrap_or_else(defect) {
+            Ok(result) => done.push(result),
+            Err(failure) => failures.push(failure),
         }
     }
-    failure.map_or(Ok(done), Err)
+    if failures.is_empty() {
+        return Ok(done);
+    }
+    Err(most_telling(failures))
+}
+
+/// The first that says more than "stopped".
+fn most_telling(failures: impl IntoIterator<Item = TrafficError>) -> TrafficError {
+    failures
+        .into_iter()
+        .min_by_key(|failure| matches!(failure, TrafficError::Stopped))
+        .unwrap_or(TrafficError::Stopped)
 }
 
 /// The time limit of a socket shows as "would block"; a connection's own time-out is a real end.

@@ -1,8 +1,13 @@
 //! Traffic over TCP connections.
 
 mod flow;
+mod information;
 mod open;
+mod options;
+mod pace;
 mod receive;
+mod sampling;
 mod send;
+mod welcome;
 
 pub(crate) use open::{connect, listen};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use socket2::{Domain, Socket, Type};
+use socket2::Socket;
 
 use crate::clock::{STOP_LATENCY, Timeline, realtime};
 use crate::error::TrafficError;
@@ -19,26 +19,13 @@ use crate::outcome::{Outcome, TcpCarried};
 use crate::running::Running;
 use crate::schedule::{START_TOLERANCE, Schedule};
 use crate::tcp::flow::{Stream, Trial, drive};
+use crate::tcp::welcome::{HELLO_BYTES, Reception, hello};
 
-const HELLO_BYTES: usize = 14;
-const MAGIC: [u8; 4] = *b"tbtc";
-const LARGEST_WRITE: u32 = 16 * 1024 * 1024;
-const MOST_STREAMS: u16 = 128;
 const LONGEST_CONNECT: u64 = 60_000_000_000;
-
-/// How long a listener waits for the hello of a connection.
-const HELLO_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Connects all streams and starts the job.
 pub(crate) fn connect(job: TcpConnect) -> Result<Running, TrafficError> {
     validate(&job.schedule, &job.options)?;
-    job.options.socket.validate(job.destination)?;
-    if job.options.socket.port.is_some() && job.options.streams > 1 {
-        return Err(TrafficError::Invalid(
-            "only one TCP stream can connect from a given port; leave the port or the streams out"
-                .into(),
-        ));
-    }
     if !(1..=LONGEST_CONNECT).contains(&job.connect_timeout) {
         return Err(TrafficError::Invalid(
             "the time limit for connecting is 1 ns to 60 s".into(),
@@ -74,8 +61,7 @@ pub(crate) fn connect(job: TcpConnect) -> Result<Running, TrafficError> {
 /// Listens and starts the job.
 pub(crate) fn listen(job: TcpListen) -> Result<Running, TrafficError> {
     validate(&job.schedule, &job.options)?;
-    job.options.socket.validate_listener(job.bind)?;
-    let socket = open(&job.options, job.bind)?;
+    let socket = job.options.open(job.bind)?;
     let listening = || -> io::Result<()> {
         socket.set_reuse_address(true)?;
         socket.bind(&job.bind.into())?;
@@ -89,7 +75,8 @@ pub(crate) fn listen(job: TcpListen) -> Result<Running, TrafficError> {
         .as_socket();
     Running::spawn("tcp-listen", bound, move |stop| {
         let timeline = Timeline::new(job.schedule.start_at);
-        let accepted = accept(&job, &socket, timeline, stop)?;
+        let mut reception = Reception::new(job.session, job.options.streams);
+        receive_streams(&job, &socket, &mut reception, timeline, stop)?;
         let trial = Trial {
             side: job.side,
             options: &job.options,
@@ -97,9 +84,10 @@ pub(crate) fn listen(job: TcpListen) -> Result<Running, TrafficError> {
             timeline,
             stop,
         };
-        let flow = drive(&accepted.streams, trial)?;
+        let foreign = reception.foreign;
+        let flow = drive(&reception.streams(), trial)?;
         Ok(Outcome::TcpListen(TcpCarried {
-            foreign: accepted.foreign,
+            foreign,
             clock_step: timeline.clock_step(),
             flow,
         }))
@@ -108,52 +96,12 @@ pub(crate) fn listen(job: TcpListen) -> Result<Running, TrafficError> {
 
 fn validate(schedule: &Schedule, options: &TcpOptions) -> Result<(), TrafficError> {
     schedule.validate(realtime(), 0)?;
-    options.content.validate()?;
-    let invalid = |text: String| Err(TrafficError::Invalid(text));
-    if !(1..=LARGEST_WRITE).contains(&options.write_bytes) {
-        return invalid(format!(
-            "a write has 1 to {LARGEST_WRITE} bytes, not {}",
-            options.write_bytes
-        ));
-    }
-    if !(1..=MOST_STREAMS).contains(&options.streams) {
-        return invalid(format!(
-            "a job has 1 to {MOST_STREAMS} TCP streams, not {}",
-            options.streams
-        ));
-    }
-    Ok(())
-}
-
-/// A socket with its options, which accepted connections inherit.
-fn open(options: &TcpOptions, address: SocketAddr) -> Result<Socket, TrafficError> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)
-        .map_err(TrafficError::io("open a TCP socket"))?;
-    socket
-        .set_reuse_address(options.socket.port.is_some())
-        .map_err(TrafficError::io("reuse a local port"))?;
-    options.socket.apply(&socket, address)?;
-    if let Some(name) = &options.congestion_control {
-        socket
-            .set_tcp_congestion(name.as_bytes())
-            .map_err(TrafficError::io(format!(
-                "use the congestion control `{name}`"
-            )))?;
-    }
-    if let Some(mss) = options.mss {
-        socket
-            .set_tcp_mss(mss)
-            .map_err(TrafficError::io(format!("use a segment size of {mss}")))?;
-    }
-    socket
-        .set_tcp_nodelay(options.no_delay)
-        .map_err(TrafficError::io("set TCP_NODELAY"))?;
-    Ok(socket)
+    options.validate()
 }
 
 fn connect_stream(job: &TcpConnect, index: u16, deadline: Instant) -> Result<Stream, TrafficError> {
     let peer = job.destination;
-    let mut socket = open(&job.options, peer)?;
+    let mut socket = job.options.open(peer)?;
     socket
         .connect_timeout(&peer.into(), time_left(deadline))
         .map_err(TrafficError::io(format!("connect to {peer}")))?;
@@ -186,94 +134,63 @@ fn time_left(deadline: Instant) -> Duration {
         .max(Duration::from_millis(1))
 }
 
-struct Accepted {
-    streams: Vec<Stream>,
-    foreign: u64,
-}
-
 /// Accepts until all streams are there, at the latest until the warm-up is over.
-fn accept(
+fn receive_streams(
     job: &TcpListen,
     listener: &Socket,
+    reception: &mut Reception,
     timeline: Timeline,
     stop: &AtomicBool,
-) -> Result<Accepted, TrafficError> {
-    let asked = usize::from(job.options.streams);
+) -> Result<(), TrafficError> {
     let deadline = job.schedule.measured_from().max(START_TOLERANCE);
-    let mut streams: Vec<Option<Stream>> = (0..asked).map(|_| None).collect();
-    let mut foreign = 0;
-    while streams.iter().any(Option::is_none) {
+    while !reception.is_complete() {
         if stop.load(Ordering::Relaxed) {
             return Err(TrafficError::Stopped);
         }
         if timeline.elapsed() > deadline {
-            let connected = streams.iter().flatten().count();
-            return Err(TrafficError::NotConnected { connected, asked });
+            return Err(TrafficError::NotConnected {
+                connected: reception.connected(),
+                asked: job.options.streams.into(),
+            });
         }
-        let Some((socket, peer)) = next_connection(listener).map_err(TrafficError::io(format!(
+        let arrival = next_connection(listener, reception).map_err(TrafficError::io(format!(
             "accept connections on TCP {}",
             job.bind
-        )))?
-        else {
-            continue;
-        };
-        if welcome(socket, peer, job.session, &mut streams).is_none() {
-            foreign += 1;
+        )))?;
+        if let Some((socket, peer)) = arrival {
+            reception.admit(socket, peer);
         }
+        reception.listen();
     }
-    Ok(Accepted {
-        streams: streams.into_iter().flatten().collect(),
-        foreign,
-    })
+    Ok(())
 }
 
-fn next_connection(listener: &Socket) -> io::Result<Option<(Socket, SocketAddr)>> {
-    let mut readable = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
+/// Waits a moment for a connection, or for one that was accepted to say something.
+fn next_connection(
+    listener: &Socket,
+    reception: &Reception,
+) -> io::Result<Option<(Socket, SocketAddr)>> {
+    let mut readable: Vec<PollFd> = std::iter::once(listener)
+        .chain(reception.guests())
+        .map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN))
+        .collect();
     let limit = Timespec {
         tv_sec: 0,
         tv_nsec: STOP_LATENCY.subsec_nanos().into(),
     };
     match poll(&mut readable, Some(&limit)) {
-        Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
-        Ok(_) => {}
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(failure) => return Err(failure.into()),
     }
     use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
     match listener.accept() {
-        Ok((socket, peer)) => Ok(peer.as_socket().map(|peer| (socket, peer))),
+        Ok((socket, peer)) => {
+            socket.set_nonblocking(true)?;
+            Ok(peer.as_socket().map(|peer| (socket, peer)))
+        }
         Err(failure) if matches!(failure.kind(), ConnectionAborted | Interrupted | WouldBlock) => {
             Ok(None)
         }
         Err(failure) => Err(failure),
     }
-}
-
-/// Answers a hello of this job and puts the stream in its place; none for a stranger.
-fn welcome(
-    mut socket: Socket,
-    peer: SocketAddr,
-    session: u64,
-    streams: &mut [Option<Stream>],
-) -> Option<()> {
-    let mut greeting = [0; HELLO_BYTES];
-    socket.set_read_timeout(Some(HELLO_TIMEOUT)).ok()?;
-    socket.read_exact(&mut greeting).ok()?;
-    let index = u16::from_be_bytes([greeting[12], greeting[13]]);
-    let place = streams
-        .get_mut(usize::from(index))
-        .filter(|place| place.is_none())?;
-    if greeting != hello(session, index) {
-        return None;
-    }
-    socket.write_all(&greeting).ok()?;
-    *place = Some(Stream { socket, peer });
-    Some(())
-}
-
-fn hello(session: u64, index: u16) -> [u8; HELLO_BYTES] {
-    let mut bytes = [0; HELLO_BYTES];
-    bytes[..4].copy_from_slice(&MAGIC);
-    bytes[4..12].copy_from_slice(&session.to_be_bytes());
-    bytes[12..].copy_from_slice(&index.to_be_bytes());
-    bytes
 }

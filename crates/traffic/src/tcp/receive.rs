@@ -4,7 +4,8 @@ use std::io::Read;
 
 use crate::error::TrafficError;
 use crate::job::Side;
-use crate::outcome::TcpReceived;
+use crate::outcome::{TcpReceived, TcpReceivedStream};
+use crate::processor::ProcessorMeter;
 use crate::schedule::Schedule;
 use crate::series::ArrivalCounter;
 use crate::tcp::flow::{HANG_UP, Stream, Trial, is_waiting};
@@ -17,6 +18,7 @@ const READ_BYTES: usize = 256 * 1024;
 /// What one stream carried.
 pub(super) struct ReceivedStream {
     total_bytes: u64,
+    processor: u64,
     arrivals: ArrivalCounter,
 }
 
@@ -24,10 +26,12 @@ pub(super) struct ReceivedStream {
 pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, TrafficError> {
     let mut buffer = vec![0; READ_BYTES];
     let mut arrivals = ArrivalCounter::new(trial.schedule, SERIES_STEP);
+    let mut processor = ProcessorMeter::new(trial.schedule);
     let mut total_bytes = 0;
     loop {
         let outcome = (&stream.socket).read(&mut buffer);
         let now = trial.timeline.elapsed();
+        processor.look(now);
         match outcome {
             Ok(0) if now >= trial.schedule.measured_to() => break,
             Ok(0) => return Err(stream.broken(now, "the other end hung up")),
@@ -45,6 +49,7 @@ pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, T
     }
     Ok(ReceivedStream {
         total_bytes,
+        processor: processor.finish(),
         arrivals,
     })
 }
@@ -74,7 +79,10 @@ pub(super) fn sum(
         total_bytes: streams.iter().map(|stream| stream.total_bytes).sum(),
         streams: streams
             .iter()
-            .map(|stream| stream.arrivals.measured().bytes)
+            .map(|stream| TcpReceivedStream {
+                measured_bytes: stream.arrivals.measured().bytes,
+                processor: stream.processor,
+            })
             .collect(),
         series: all.stream(),
         longest_gap: streams

@@ -13,11 +13,13 @@ fn options() -> TcpOptions {
     TcpOptions {
         write_bytes: 65_536,
         streams: 1,
+        rate: None,
         content: Content::Random,
         no_delay: false,
         congestion_control: None,
         socket: SocketOptions::default(),
         mss: None,
+        sample: 20 * MILLISECOND,
     }
 }
 
@@ -94,11 +96,13 @@ fn either_end_of_a_tcp_connection_can_send() {
         let (sent, received) = sent_and_received(tcp_pair(side, 1, &options()));
         assert!(received.measured_bytes > 0 && received.measured_bytes < received.total_bytes);
         assert!(received.total_bytes <= sent.total_bytes);
-        assert_eq!(received.streams, [received.measured_bytes]);
+        assert_eq!(received.streams.len(), 1);
+        assert_eq!(received.streams[0].measured_bytes, received.measured_bytes);
+        assert_eq!(sent.streams[0].measured_bytes, sent.measured_bytes);
         assert_eq!(received.series.bytes.len(), 3);
         assert_eq!(received.series.packets, None);
         assert_eq!(sent.streams.len(), 1);
-        assert!(sent.streams[0].segment_bytes > 0);
+        assert!(sent.streams[0].processor + received.streams[0].processor > 0);
     }
 }
 
@@ -130,14 +134,67 @@ fn streams_add_up() {
     };
     let (sent, received) = sent_and_received(tcp_pair(Side::Send, 3, &asked));
     assert_eq!((sent.streams.len(), received.streams.len()), (3, 3));
-    assert_eq!(
-        received.streams.iter().sum::<u64>(),
-        received.measured_bytes
-    );
+    let measured = received.streams.iter().map(|stream| stream.measured_bytes);
+    assert_eq!(measured.sum::<u64>(), received.measured_bytes);
     assert!(
         sent.streams
             .iter()
-            .all(|stream| stream.segment_bytes <= 1_000)
+            .all(|stream| stream.end.segment_bytes <= 1_000)
+    );
+    assert_eq!(sent.congestion_control, "cubic");
+}
+
+#[test]
+fn connections_are_sampled_from_start_to_end() {
+    let (sent, _) = sent_and_received(tcp_pair(Side::Send, 2, &options()));
+    assert_eq!(sent.step, 20 * MILLISECOND);
+    for stream in &sent.streams {
+        let samples = &stream.samples;
+        assert_eq!(samples.round_trip.len(), 15);
+        assert_eq!(samples.delivery_rate.len(), 15);
+        assert!(samples.retransmits.iter().flatten().is_sorted());
+        assert!(
+            samples
+                .congestion_window
+                .iter()
+                .flatten()
+                .all(|segments| *segments > 0)
+        );
+    }
+    let round_trip = sent.round_trip.unwrap();
+    assert!(round_trip.count <= 20 && round_trip.min > 0);
+    assert!(sent.minimum_round_trip.unwrap() > 0);
+    assert!(sent.segments.unwrap() > 0 && sent.retransmits <= sent.segments.unwrap());
+}
+
+#[test]
+fn a_paced_job_sends_no_more_than_asked() {
+    let paced = TcpOptions {
+        write_bytes: 500,
+        rate: Some(8_000_000),
+        no_delay: true,
+        ..options()
+    };
+    for streams in [1, 2] {
+        let (sent, received) = sent_and_received(tcp_pair(Side::Send, streams, &paced));
+        assert!(sent.total_bytes > 0 && sent.total_bytes <= 300_000);
+        assert!(received.total_bytes <= sent.total_bytes);
+    }
+}
+
+#[test]
+fn an_unknown_congestion_control_is_refused_by_naming_the_known() {
+    let job = TcpListen {
+        options: TcpOptions {
+            congestion_control: Some("carrier-pigeon".into()),
+            ..options()
+        },
+        ..tcp_listen(Side::Send)
+    };
+    let failure = start(Job::TcpListen(job)).unwrap_err().to_string();
+    assert!(
+        failure.contains("carrier-pigeon") && failure.contains("reno"),
+        "{failure}"
     );
 }
 
@@ -194,6 +251,7 @@ fn a_listener_that_lacks_streams_says_how_many() {
 #[test]
 fn a_listener_turns_strangers_away() {
     let listener = start(Job::TcpListen(tcp_listen(Side::Receive))).unwrap();
+    let mute = TcpStream::connect(bound(&listener)).unwrap();
     for (session, index) in [(8, 0), (7, 1)] {
         let mut stranger = TcpStream::connect(bound(&listener)).unwrap();
         assert!(greet(&mut stranger, session, index).is_err());
@@ -208,7 +266,8 @@ fn a_listener_turns_strangers_away() {
     let Outcome::TcpListen(listened) = listener.finish().unwrap() else {
         panic!("not a listener's outcome")
     };
-    assert_eq!(listened.foreign, 2);
+    assert_eq!(listened.foreign, 2, "strangers that spoke");
+    drop(mute);
 }
 
 /// Introduces a stream as a connecting job does.
@@ -264,6 +323,27 @@ fn tcp_jobs_beyond_the_limits_are_refused() {
         Job::TcpListen(TcpListen {
             options: TcpOptions {
                 write_bytes: 0,
+                ..options()
+            },
+            ..tcp_listen(Side::Send)
+        }),
+        Job::TcpListen(TcpListen {
+            options: TcpOptions {
+                rate: Some(0),
+                ..options()
+            },
+            ..tcp_listen(Side::Send)
+        }),
+        Job::TcpListen(TcpListen {
+            options: TcpOptions {
+                sample: 0,
+                ..options()
+            },
+            ..tcp_listen(Side::Send)
+        }),
+        Job::TcpListen(TcpListen {
+            options: TcpOptions {
+                mss: Some(9),
                 ..options()
             },
             ..tcp_listen(Side::Send)

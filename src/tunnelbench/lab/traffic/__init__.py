@@ -61,7 +61,10 @@ from tunnelbench.lab.traffic.tcp import (
     TcpListened,
     TcpOptions,
     TcpReceived,
+    TcpReceivedStream,
+    TcpSamples,
     TcpSent,
+    TcpSentStream,
 )
 from tunnelbench.lab.traffic.udp import (
     DEFAULT_LINGER,
@@ -126,7 +129,10 @@ __all__ = [
     "TcpListened",
     "TcpOptions",
     "TcpReceived",
+    "TcpReceivedStream",
+    "TcpSamples",
     "TcpSent",
+    "TcpSentStream",
     "Timestamps",
     "UdpReceive",
     "UdpReceived",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tunnelbench.lab.traffic.common import Content, Message, Schedule, Series, SocketOptions, Tagged
+from tunnelbench.lab.traffic.common import (
+    Content,
+    Histogram,
+    Message,
+    Schedule,
+    Series,
+    SocketOptions,
+    Tagged,
+)
 
 Side = Literal["send", "receive", "both"]
 """What a job does with its streams, whoever connects."""
@@ -20,11 +28,15 @@ class TcpOptions(Message, frozen=True, kw_only=True):
     """Bytes of each write; of no use to a receiver."""
     streams: int = 1
     """Connections side by side; both ends must agree."""
+    rate: int | None = None
+    """Payload bits per second of all streams together; as fast as TCP takes them where there is none."""
     content: Content
     no_delay: bool = False
     congestion_control: str | None = None
     mss: int | None = None
     """Bytes."""
+    sample: int = 100_000_000
+    """Time between two samples of a sender's TCP_INFO, ns; longer where that is too many to keep."""
     socket: SocketOptions = SocketOptions()
     """Without a buffer the system tunes it itself."""
 
@@ -54,38 +66,92 @@ class TcpListen(Tagged, frozen=True, kw_only=True, tag="tcp_listen"):
     options: TcpOptions
 
 
-class TcpInformation(Message, frozen=True):
-    """What Linux says about a TCP connection (TCP_INFO)."""
+class TcpInformation(Message, frozen=True, kw_only=True):
+    """What Linux says about a TCP connection (TCP_INFO); None where it has no value."""
 
     round_trip: int
-    """Smoothed, ns."""
+    """Smoothed (RFC 6298), ns."""
     round_trip_deviation: int
     """ns."""
-    retransmits: int
-    """Segments."""
+    minimum_round_trip: int | None
+    """Of the last minutes, ns."""
     congestion_window: int
     """Segments."""
+    unacked: int
+    """Segments sent and not yet acknowledged."""
+    retransmits: int
+    """Segments so far."""
+    segments: int | None
+    """Segments with payload sent so far, retransmissions included."""
     segment_bytes: int
+    pacing_rate: int | None
+    """Bits per second."""
+    delivery_rate: int | None
+    """Bits per second."""
 
 
-class TcpSent(Message, frozen=True):
-    """What a TCP sender handed to the system."""
+Samples = list[int | None]
+"""A value of TCP_INFO in equal steps; None where the sampler was held up, or Linux has no value."""
+
+
+class TcpSamples(Message, frozen=True, kw_only=True):
+    """`TcpInformation` of one stream from the start of the schedule to its end."""
+
+    round_trip: Samples
+    round_trip_deviation: Samples
+    congestion_window: Samples
+    unacked: Samples
+    retransmits: Samples
+    pacing_rate: Samples
+    delivery_rate: Samples
+
+
+class TcpSentStream(Message, frozen=True, kw_only=True):
+    """What one stream sent."""
+
+    measured_bytes: int
+    processor: int
+    """Processor time of its thread in the measured window, ns."""
+    end: TcpInformation
+    """At the end of the schedule."""
+    samples: TcpSamples
+
+
+class TcpSent(Message, frozen=True, kw_only=True):
+    """What a TCP sender handed to the system, and what the system told of it."""
 
     measured_bytes: int
     """Written in the measured window, all streams."""
     total_bytes: int
-    streams: list[TcpInformation]
-    """At the end of the schedule."""
+    congestion_control: str
+    retransmits: int
+    """Segments retransmitted in the measured window, all streams."""
+    segments: int | None
+    """Segments with payload sent in the measured window, retransmissions included, all streams."""
+    minimum_round_trip: int | None
+    """Of all streams and the last minutes, ns."""
+    round_trip: Histogram | None
+    """The sampled round trips of all streams in the measured window."""
+    step: int
+    """Time between two samples, ns."""
+    streams: list[TcpSentStream]
 
 
-class TcpReceived(Message, frozen=True):
+class TcpReceivedStream(Message, frozen=True, kw_only=True):
+    """What one stream received."""
+
+    measured_bytes: int
+    processor: int
+    """Processor time of its thread in the measured window, ns."""
+
+
+class TcpReceived(Message, frozen=True, kw_only=True):
     """What a TCP receiver read."""
 
     measured_bytes: int
     """Read in the measured window, all streams."""
     total_bytes: int
-    streams: list[int]
-    """`measured_bytes` of each stream."""
+    streams: list[TcpReceivedStream]
     series: Series
     longest_gap: int
     """The longest time in the measured window without an arrival on one stream, ns."""
