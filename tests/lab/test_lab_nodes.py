@@ -8,19 +8,21 @@ import re
 import signal
 import socket
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import msgspec
 import pytest
 import pytest_asyncio
 from lab_processes import descendants, survivors
 
+from tunnelbench.errors import UserError
 from tunnelbench.lab.agent_program import start_agent
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import own_identities
 from tunnelbench.lab.messages import Call, Identify, Incoming, NewFile, Request, SetLink, Spawn, TerminalSize
 from tunnelbench.lab.namespace import NamespaceNode, start_namespace_node
-from tunnelbench.lab.node import Node
+from tunnelbench.lab.node import FETCH_BYTES, Node
 from tunnelbench.lab.program import ProgramError
 
 pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
@@ -134,6 +136,28 @@ async def test_files_are_written_and_read_whole(node: Node) -> None:
     assert len(await node.read_file("/run/some/where/file", limit=100)) == 100
     with pytest.raises(NodeError, match=r"/no/such/file could not be read"):
         await node.read_file("/no/such/file")
+
+
+async def test_a_file_is_moved_from_a_node_piece_by_piece(node: Node, tmp_path: Path) -> None:
+    for size in (0, 10, FETCH_BYTES, 3 * FETCH_BYTES + 1):
+        data = os.urandom(size)
+        await node.write_file("/run/large", data)
+        target = tmp_path / "moved"
+        assert await node.fetch_file("/run/large", target) == size
+        assert target.read_bytes() == data
+        assert target.stat().st_mode & 0o777 == 0o600
+        with pytest.raises(NodeError, match="could not be read"):
+            await node.read_file("/run/large")
+
+
+async def test_a_file_that_cannot_be_moved_leaves_nothing_behind(node: Node, tmp_path: Path) -> None:
+    with pytest.raises(NodeError, match=r"/no/such/file could not be read"):
+        await node.fetch_file("/no/such/file", tmp_path / "moved")
+    assert not os.listdir(tmp_path)
+    await node.write_file("/run/kept", b"x")
+    with pytest.raises(UserError, match="can't be written: No such file or directory"):
+        await node.fetch_file("/run/kept", tmp_path / "missing" / "moved")
+    assert await node.read_file("/run/kept") == b"x"
 
 
 async def test_nothing_written_reaches_the_image(node: Node) -> None:

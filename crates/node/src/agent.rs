@@ -1,8 +1,8 @@
 //! Reads calls off the stream, carries them out, and ends the node when the stream ends.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -126,7 +126,15 @@ impl Agent {
                 rows,
                 columns,
             } => done(self.processes.resize(process, rows, columns)),
-            Request::ReadFile { path, limit } => read_file(&path, limit)?,
+            Request::ReadFile {
+                path,
+                offset,
+                limit,
+            } => read_file(&path, offset, limit)?,
+            Request::RemoveFile { path } => done(
+                fs::remove_file(&path)
+                    .map_err(|error| format!("{path} could not be removed: {error}")),
+            ),
             Request::WriteFile(file) => done(write_file(&file)),
             Request::ConfigureNetwork { operations } => done(network::configure(&operations)),
             Request::ReadCounters {} => Answer::Counters(counters::read()),
@@ -214,11 +222,16 @@ fn done(result: Result<(), String>) -> Answer {
     }
 }
 
-fn read_file(path: &str, limit: u64) -> Result<Answer, String> {
+fn read_file(path: &str, offset: u64, limit: u64) -> Result<Answer, String> {
     let limit = limit.min(frame::MAXIMUM_LENGTH as u64 - 1024);
     let read = || -> io::Result<Vec<u8>> {
         let mut data = Vec::new();
-        File::open(path)?.take(limit + 1).read_to_end(&mut data)?;
+        let mut file = File::open(path)?;
+        // What can't be sought, such as a pipe, can still be read from its start.
+        if offset > 0 {
+            file.seek(SeekFrom::Start(offset))?;
+        }
+        file.take(limit + 1).read_to_end(&mut data)?;
         Ok(data)
     };
     let mut data = read().map_err(|error| format!("{path} could not be read: {error}"))?;

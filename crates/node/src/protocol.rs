@@ -45,8 +45,14 @@ pub enum Request {
         rows: u16,
         columns: u16,
     },
-    /// Read a file, at most `limit` bytes of it.
-    ReadFile { path: String, limit: u64 },
+    /// Read a file from `offset` on, at most `limit` bytes of it.
+    ReadFile {
+        path: String,
+        offset: u64,
+        limit: u64,
+    },
+    /// Remove a file.
+    RemoveFile { path: String },
     /// Write a file whole, with parents made as needed.
     WriteFile(NewFile),
     /// Change links, addresses and routes, in order.

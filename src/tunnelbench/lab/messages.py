@@ -78,10 +78,17 @@ class Resize(msgspec.Struct, frozen=True, tag_field="type", tag="resize"):
 
 
 class ReadFile(msgspec.Struct, frozen=True, tag_field="type", tag="read_file"):
-    """Reads at most `limit` bytes of a file."""
+    """Reads at most `limit` bytes of a file, from `offset` on."""
 
     path: str
     limit: int
+    offset: int = 0
+
+
+class RemoveFile(msgspec.Struct, frozen=True, tag_field="type", tag="remove_file"):
+    """Removes a file."""
+
+    path: str
 
 
 class WriteFile(NewFile, frozen=True, tag_field="type", tag="write_file"):
@@ -180,6 +187,7 @@ Request = (
     | SignalProgram
     | Resize
     | ReadFile
+    | RemoveFile
     | WriteFile
     | ConfigureNetwork
     | ReadCounters

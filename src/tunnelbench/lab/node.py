@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TypeVar
 
 import msgspec
 
+from tunnelbench.errors import UserError
 from tunnelbench.lab import messages
 from tunnelbench.lab.connection import ANSWER_SECONDS, Connection, NodeError
 from tunnelbench.lab.jobs import Capture, Traffic
 from tunnelbench.lab.program import Completed, Program, ProgramError
 
 Outcome = TypeVar("Outcome")
+
+FETCH_BYTES = 1 << 18
+"""How much of a file is asked for at once: little enough for the serial line of a kernel node."""
 
 
 class Node:
@@ -132,6 +138,27 @@ class Node:
         """A file's contents, at most `limit` bytes."""
         return (await self.call(messages.ReadFile(path, limit), messages.Contents)).data
 
+    async def fetch_file(self, path: str, target: Path) -> int:
+        """Moves a file of any size from the node to `target`, readable by its owner alone; returns its size.
+
+        Raises NodeError where the node can't read it and UserError where it can't be written here, and then
+        leaves nothing of it here.
+        """
+        with _kept_if_whole(target) as file:
+            while True:
+                request = messages.ReadFile(path, FETCH_BYTES, file.tell())
+                contents = await self.call(request, messages.Contents)
+                file.write(contents.data)
+                if not contents.truncated:
+                    break
+            size = file.tell()
+        await self.remove_file(path)
+        return size
+
+    async def remove_file(self, path: str) -> None:
+        """Removes a file of the node."""
+        await self.call(messages.RemoveFile(path), messages.Done)
+
     async def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Writes a file whole, with its parents."""
         await self.call(messages.WriteFile(path, data, mode), messages.Done)
@@ -190,3 +217,18 @@ class Node:
             program.node_is_gone()
         for traffic in self._traffic.values():
             traffic.fail("the node is gone")
+
+
+@contextlib.contextmanager
+def _kept_if_whole(target: Path) -> Generator[IO[bytes]]:
+    def owner_only(path: str, flags: int) -> int:
+        return os.open(path, flags, 0o600)
+
+    try:
+        with open(target, "wb", opener=owner_only) as file:
+            yield file
+    except BaseException as error:
+        target.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise UserError(f"{target} can't be written: {error.strerror}.") from error
+        raise
