@@ -117,7 +117,8 @@ impl Distribution {
                 any("uniform", "high", *high)?;
                 check(low <= high, || {
                     format!("the low of the uniform distribution, {low}, is above its high, {high}")
-                })
+                })?;
+                any("uniform", "width", high - low)
             }
             Self::Exponential { mean } => positive("exponential", "mean", *mean),
             Self::Normal { mean, deviation } => {
@@ -169,6 +170,14 @@ impl Distribution {
                 weights("mixture", given, parts.len())?;
                 parts.iter().try_for_each(Self::validate_as_part)
             }
+        }
+    }
+
+    /// After how many samples a list begins again; 1 for what is not a list.
+    pub(super) fn period(&self) -> usize {
+        match self {
+            Self::Listed { values } => values.len(),
+            _ => 1,
         }
     }
 

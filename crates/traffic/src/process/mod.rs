@@ -4,8 +4,15 @@
 
 mod departures;
 mod distribution;
+mod generator;
+mod plan;
+mod sampler;
 mod sizes;
+mod timetable;
 
 pub use departures::{Departures, HIGHEST_RATE};
 pub use distribution::Distribution;
-pub use sizes::Sizes;
+pub use plan::{Plan, Planned};
+pub use sampler::Sampler;
+pub use sizes::{SizeSampler, Sizes};
+pub use timetable::Timetable;

@@ -5,7 +5,9 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrafficError;
-use crate::process::Distribution;
+use crate::process::distribution::Distribution;
+use crate::process::generator::Purpose;
+use crate::process::sampler::Sampler;
 
 /// Payload bytes of each datagram or message: samples are rounded, and limited to what the transport carries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +42,34 @@ impl Sizes {
                 range.end()
             ))),
         }
+    }
+}
+
+impl Sizes {
+    /// The sizes of the datagrams that a seed stands for; these sizes are valid for `range`.
+    pub fn sampler(&self, seed: u64, range: RangeInclusive<u32>) -> SizeSampler {
+        SizeSampler {
+            sampler: self.0.sampler_for(seed, Purpose::Sizes),
+            range,
+        }
+    }
+}
+
+/// The sizes of one datagram after the other.
+#[derive(Clone, Debug)]
+pub struct SizeSampler {
+    sampler: Sampler,
+    range: RangeInclusive<u32>,
+}
+
+impl SizeSampler {
+    /// Payload bytes of the next datagram.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an endless sequence has no use for `None`"
+    )]
+    pub fn next(&mut self) -> u32 {
+        (self.sampler.next().round() as u32).clamp(*self.range.start(), *self.range.end())
     }
 }
 
