@@ -14,6 +14,7 @@ GOLDEN = Path(__file__).parents[2] / "crates" / "traffic" / "tests" / "golden"
 
 UNIONS: dict[str, UnionType] = {
     "job": messages.Job,
+    "content": messages.Content,
     "rate": messages.Rate,
     "outcome": messages.Outcome,
     "departures": messages.Departures,
@@ -116,6 +117,10 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         until_first_reply=True,
         deadline=20_000_000_000,
     )
+    assert read("content_zeros") == messages.Zeros()
+    assert read("content_random") == messages.Random()
+    assert read("content_pattern") == messages.Pattern(bytes([0, 255, 128]))
+    assert read("content_file") == messages.File("/srv/corpus/text")
     assert read("rate_max") == messages.MaximumRate()
     assert read("rate_packets_per_second") == messages.PacketsPerSecond(5)
 

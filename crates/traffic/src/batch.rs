@@ -6,9 +6,8 @@ use std::os::fd::AsRawFd;
 use libc::{c_uint, iovec, mmsghdr};
 use socket2::Socket;
 
-use crate::content::RANDOM_PERIOD;
-use crate::datagram::{HEADER_BYTES, Header};
-use crate::job::Content;
+use crate::content::Material;
+use crate::datagram::Header;
 
 /// Room for every receive timestamp that Linux may attach.
 const CONTROL_BYTES: usize = 64;
@@ -32,19 +31,15 @@ pub(crate) struct SendBatch {
 }
 
 impl SendBatch {
-    pub fn new(largest: usize, payload_bytes: usize, content: &Content) -> Self {
-        let slots = if content.repeats() {
-            largest
-        } else {
-            largest.max(RANDOM_PERIOD.div_ceil(payload_bytes))
-        };
+    pub fn new(largest: usize, payload_bytes: usize, material: &Material) -> Self {
+        let header_bytes = Header::length(payload_bytes);
+        let content_bytes = (payload_bytes - header_bytes).max(1);
+        let slots = largest.max(material.period().div_ceil(content_bytes));
         let mut memory = vec![0; slots * payload_bytes];
-        if content.repeats() {
-            memory
-                .chunks_exact_mut(payload_bytes)
-                .for_each(|datagram| content.fill(&mut datagram[HEADER_BYTES..]));
-        } else {
-            content.fill(&mut memory);
+        let mut done = 0;
+        for datagram in memory.chunks_exact_mut(payload_bytes) {
+            material.fill(done, &mut datagram[header_bytes..]);
+            done += payload_bytes - header_bytes;
         }
         let vectors = vec![
             iovec {
@@ -73,7 +68,7 @@ impl SendBatch {
         }
         let used = &mut self.memory[self.first * self.payload_bytes..];
         for (datagram, header) in used.chunks_exact_mut(self.payload_bytes).zip(headers) {
-            datagram[..HEADER_BYTES].copy_from_slice(&header.encode());
+            header.write(datagram);
         }
     }
 

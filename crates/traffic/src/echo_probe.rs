@@ -181,8 +181,9 @@ impl<'a> Prober<'a> {
             sequence,
             session: 0,
             intended: now as u64,
+            lateness: None,
         };
-        self.probe[..HEADER_BYTES].copy_from_slice(&header.encode());
+        header.write(&mut self.probe);
         let outcome = self.channel.connect().and_then(|()| {
             let departure = monotonic() - self.started;
             self.channel.send(&self.probe).map(|()| departure)

@@ -7,6 +7,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::batch::SendBatch;
 use crate::clock::{STOP_LATENCY, Timeline, realtime};
+use crate::content::Material;
 use crate::datagram::{HEADER_BYTES, Header, LARGEST_PAYLOAD};
 use crate::error::TrafficError;
 use crate::histogram::Recorder;
@@ -25,10 +26,11 @@ const LARGEST_BATCH: u16 = 1024;
 /// Starts the job.
 pub(crate) fn start(job: UdpSend) -> Result<Running, TrafficError> {
     validate(&job)?;
+    let material = job.content.load()?;
     let socket = open(&job)?;
     job.schedule.check_start(realtime(), START_TOLERANCE)?;
     Running::spawn("udp-send", None, move |stop| {
-        Sender::new(&job, &socket).run(stop)
+        Sender::new(&job, &socket, &material).run(stop)
     })
 }
 
@@ -84,12 +86,12 @@ struct Sender<'a> {
 }
 
 impl<'a> Sender<'a> {
-    fn new(job: &'a UdpSend, socket: &'a Socket) -> Self {
+    fn new(job: &'a UdpSend, socket: &'a Socket, material: &Material) -> Self {
         Self {
             job,
             socket,
             timeline: Timeline::new(job.schedule.start_at),
-            batch: SendBatch::new(job.batch.into(), job.payload_bytes as usize, &job.content),
+            batch: SendBatch::new(job.batch.into(), job.payload_bytes as usize, material),
             intended: Vec::with_capacity(job.batch.into()),
             sequence: 0,
             sent: UdpSent {
@@ -155,6 +157,7 @@ impl<'a> Sender<'a> {
     /// not held up: the first refusal may be news of an earlier datagram.
     fn depart(&mut self) -> Result<(), TrafficError> {
         let (session, first) = (self.job.session, self.sequence);
+        let departure = self.timeline.elapsed();
         let headers = self
             .intended
             .iter()
@@ -163,6 +166,7 @@ impl<'a> Sender<'a> {
                 sequence: first.wrapping_add(index as u32),
                 session,
                 intended: *intended,
+                lateness: Some(lateness(*intended, departure)),
             });
         self.batch.prepare(headers);
         self.sequence = first.wrapping_add(self.intended.len() as u32);
@@ -230,6 +234,11 @@ impl<'a> Sender<'a> {
         self.sent.departure_error = self.departure_error.finish();
         Ok(Outcome::UdpSend(self.sent))
     }
+}
+
+fn lateness(intended: u64, departure: i64) -> u32 {
+    let lateness = (departure - intended as i64).max(0);
+    u32::try_from(lateness).unwrap_or(u32::MAX)
 }
 
 /// Failures that say something of one datagram or of the moment and not of all that follow.

@@ -264,6 +264,17 @@ fn distributions() -> [(&'static str, Distribution); 13] {
     ]
 }
 
+fn contents() -> [(&'static str, Content); 4] {
+    let data = ByteBuf::from(vec![0, 255, 128]);
+    let path = "/srv/corpus/text".into();
+    [
+        ("content_zeros", Content::Zeros),
+        ("content_random", Content::Random),
+        ("content_pattern", Content::Pattern { data }),
+        ("content_file", Content::File { path }),
+    ]
+}
+
 fn outcomes() -> [(&'static str, Outcome); 6] {
     let histogram = Histogram {
         unit: Unit::Nanoseconds,
@@ -453,6 +464,9 @@ fn check<T: Serialize + DeserializeOwned + Debug + PartialEq>(name: &str, messag
 #[test]
 fn jobs_are_what_they_were_on_the_wire() {
     jobs().iter().for_each(|(name, job)| check(name, job));
+    contents()
+        .iter()
+        .for_each(|(name, content)| check(name, content));
     rates().iter().for_each(|(name, rate)| check(name, rate));
 }
 

@@ -1,5 +1,7 @@
 //! What payloads are made of.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
@@ -15,5 +17,10 @@ pub enum Content {
     Pattern {
         /// 1 to 65536 bytes.
         data: ByteBuf,
+    },
+    /// The bytes of a file, one piece after the other and over and over.
+    File {
+        /// On the node of the job; 1 byte to 16 MiB.
+        path: PathBuf,
     },
 }

@@ -58,7 +58,11 @@ pub(super) fn drive(streams: &[Stream], trial: Trial) -> Result<TcpFlow, Traffic
         time_limits().map_err(TrafficError::io("set the time limits of a connection"))?;
     }
     let congestion_control = congestion_control(&streams[0].socket)?;
-    let content = send::content(trial.options);
+    let content = if trial.side.sends() {
+        send::content(trial.options)?
+    } else {
+        Vec::new()
+    };
     let (sent, received, sampled) = scope(|scope| {
         let senders = streams
             .iter()

@@ -9,7 +9,6 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
-use crate::content::RANDOM_PERIOD;
 use crate::error::TrafficError;
 use crate::job::{Side, TcpOptions};
 use crate::outcome::{TcpInformation, TcpSent, TcpSentStream};
@@ -37,16 +36,12 @@ pub(super) struct SentStream {
 }
 
 /// A multiple of the write size, so that writes go round in it.
-pub(super) fn content(options: &TcpOptions) -> Vec<u8> {
+pub(super) fn content(options: &TcpOptions) -> Result<Vec<u8>, TrafficError> {
+    let material = options.content.load()?;
     let write_bytes = options.write_bytes as usize;
-    let writes = if options.content.repeats() {
-        1
-    } else {
-        RANDOM_PERIOD.div_ceil(write_bytes)
-    };
-    let mut content = vec![0; writes * write_bytes];
-    options.content.fill(&mut content);
-    content
+    let mut content = vec![0; material.period().div_ceil(write_bytes) * write_bytes];
+    material.fill(0, &mut content);
+    Ok(content)
 }
 
 /// Writes `content` over and over, as fast as TCP takes it or at the pace asked for, until the schedule ends.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tunnelbench.lab.traffic.common import (
     Content,
+    File,
     Histogram,
     Pattern,
     Random,
@@ -95,6 +96,7 @@ __all__ = [
     "EchoServe",
     "Echoed",
     "Exponential",
+    "File",
     "FlowReport",
     "Gamma",
     "Histogram",

@@ -59,7 +59,14 @@ class Pattern(Tagged, frozen=True, tag="pattern"):
     data: bytes
 
 
-Content = Zeros | Random | Pattern
+class File(Tagged, frozen=True, tag="file"):
+    """The bytes of a file, one piece after the other and over and over."""
+
+    path: str
+    """On the node of the job; 1 byte to 16 MiB."""
+
+
+Content = Zeros | Random | Pattern | File
 
 
 class Histogram(Message, frozen=True, kw_only=True):
