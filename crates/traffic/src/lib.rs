@@ -31,6 +31,7 @@ mod socket_options;
 mod tcp;
 mod udp_receive;
 mod udp_send;
+pub mod voice;
 
 pub use account::{FlowAccount, MOST_STEPS, Observed};
 pub use datagram::{HEADER_BYTES, LARGEST_PAYLOAD};
