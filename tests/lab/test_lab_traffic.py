@@ -30,6 +30,7 @@ HISTOGRAM = messages.Histogram(
     min=0,
     max=70_000_000_000,
     mean=1.5,
+    deviation=0.5,
     p50=1,
     p90=200,
     p99=70_000,
@@ -154,7 +155,7 @@ def test_processes_mean_the_same_on_both_sides() -> None:
 
 
 def test_outcomes_mean_the_same_on_both_sides() -> None:
-    series = messages.Series(100_000_000, [0, 1_400, 70_000], [0, 1, 50])
+    series = messages.Series(100_000_000, [0, 1_400, 70_000])
     assert read("outcome_udp_send") == messages.UdpSent(
         asked_rate=1e8,
         achieved_rate=99_999_999.5,
@@ -174,12 +175,29 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
             measured=messages.Tally(49, 68_600),
             duplicates=1,
             reordered=2,
+            reordering_extent=msgspec.structs.replace(HISTOGRAM, unit="packets"),
+            late_time_offset=None,
+            extent_unknown=7,
             beyond_window=3,
+            loss=messages.LossBursts(expected=51, lost=2, bursts=1, mean=2.0, longest=2, ratio=1.5),
             jitter_last=12.5,
             jitter_mean=None,
             delay=HISTOGRAM,
+            ipdv=messages.DelayVariation(
+                absolute=HISTOGRAM, negative=2, mean=-0.5, min=-70_000_000_000, max=200
+            ),
+            pdv=HISTOGRAM,
             arrived=messages.Tally(48, 67_200),
-            series=series,
+            series=messages.FlowSeries(
+                step=50_000_000,
+                bytes=[0, 1_400],
+                packets=[0, 1],
+                lost=[0, -1],
+                delay_min=[None, -5],
+                delay_mean=[None, 1.5],
+                delay_max=[None, 8],
+                jitter=[None, 2.5],
+            ),
             longest_gap=10_000_000,
             total=messages.Tally(60, 84_000),
         ),
@@ -192,7 +210,7 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
         measured_bytes=70_000,
         total_bytes=71_400,
         streams=[stream, stream],
-        series=msgspec.structs.replace(series, packets=None),
+        series=series,
         longest_gap=0,
     )
     assert read("outcome_tcp_connect") == messages.TcpConnected(0, 0, messages.TcpFlow(received=received))

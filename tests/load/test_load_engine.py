@@ -9,8 +9,11 @@ from msgspec.structs import replace as changed
 
 from tunnelbench.lab.traffic import (
     BitsPerSecond,
+    DelayVariation,
     FlowReport,
+    FlowSeries,
     Histogram,
+    LossBursts,
     MaximumRate,
     Series,
     Tally,
@@ -42,11 +45,20 @@ DELAY = Histogram(
     min=100_000,
     max=9_000_000,
     mean=1.0,
+    deviation=0.5,
     p50=1_000_000,
     p90=2_000_000,
     p99=3_000_000,
     p999=4_000_000,
     encoded=b"delays",
+)
+
+VARIATION = DelayVariation(
+    absolute=changed(DELAY, p50=20_000, p99=80_000, encoded=b"ipdv"),
+    negative=900,
+    mean=-5.0,
+    min=-90_000,
+    max=80_000,
 )
 
 SENT = UdpSent(
@@ -66,12 +78,27 @@ FLOW = FlowReport(
     measured=Tally(1_990, 1_990_000),
     duplicates=199,
     reordered=398,
+    reordering_extent=changed(DELAY, unit="packets", max=12),
+    late_time_offset=DELAY,
+    extent_unknown=0,
     beyond_window=0,
+    loss=LossBursts(expected=2_000, lost=10, bursts=4, mean=2.5, longest=4, ratio=2.4875),
     jitter_last=500_000.0,
     jitter_mean=250_000.0,
     delay=DELAY,
+    ipdv=VARIATION,
+    pdv=changed(DELAY, p50=10_000, p99=50_000, p999=60_000, encoded=b"pdv"),
     arrived=Tally(1_980, 1_980_000),
-    series=Series(100_000_000, [100_000, 50_000], [100, 50]),
+    series=FlowSeries(
+        step=100_000_000,
+        bytes=[100_000, 50_000],
+        packets=[100, 50],
+        lost=[0, 0],
+        delay_min=[1, 2],
+        delay_mean=[3.0, 4.0],
+        delay_max=[5, 6],
+        jitter=[None, 1.0],
+    ),
     longest_gap=1_000_000,
     total=Tally(2_740, 2_740_000),
 )
@@ -119,7 +146,7 @@ TCP_RECEIVED = TcpReceived(
     measured_bytes=1_000_000,
     total_bytes=1_150_000,
     streams=[TcpReceivedStream(measured_bytes=1_000_000, processor=1_000_000)],
-    series=Series(100_000_000, [12_500], None),
+    series=Series(100_000_000, [12_500]),
     longest_gap=0,
 )
 
@@ -166,10 +193,22 @@ async def test_udp_metrics_follow_their_definitions() -> None:
             "latency_p99": 3.0,
             "latency_p999": 4.0,
             "latency_max": 9.0,
+            "ipdv_p50": 0.02,
+            "ipdv_p99": 0.08,
+            "pdv_p50": 0.01,
+            "pdv_p99": 0.05,
+            "pdv_p999": 0.06,
+            "reordering_extent_max": 12,
+            "loss_burst_mean": 2.5,
         }
     )
     assert set(measurement.metrics) == DRIVER.measures
-    assert measurement.histograms == {"latency": b"delays", "departure_error": b"departures"}
+    assert measurement.histograms == {
+        "latency": b"delays",
+        "ipdv": b"ipdv",
+        "pdv": b"pdv",
+        "departure_error": b"departures",
+    }
     assert measurement.series == {"throughput": [8.0, 4.0], "packets_per_second": [1_000.0, 500.0]}
     assert measurement.warnings == []
 
@@ -258,6 +297,20 @@ async def test_a_client_that_does_not_connect_leaves_no_listener() -> None:
     with pytest.raises(FakeNodeError, match="refused"):
         await DRIVER.measure(client, server, TCP, lambda _opens_in, _lasts: None)
     assert [handle.stopped for handle in server.handles] == [True]
+
+
+async def test_what_did_not_happen_has_no_metric() -> None:
+    flawless = changed(
+        FLOW,
+        reordering_extent=None,
+        ipdv=None,
+        loss=LossBursts(expected=2_000, lost=0, bursts=0, mean=None, longest=0, ratio=None),
+    )
+    received = changed(RECEIVED, flow=flawless)
+    measurement = await DRIVER.measure(*nodes(received=received), UDP, lambda _opens_in, _lasts: None)
+    absent = {"ipdv_p50", "ipdv_p99", "reordering_extent_max", "loss_burst_mean"}
+    assert set(measurement.metrics) == DRIVER.measures - absent
+    assert "ipdv" not in measurement.histograms
 
 
 async def test_a_trial_in_which_nothing_arrives_has_no_result() -> None:

@@ -8,15 +8,18 @@ use serde_bytes::ByteBuf;
 const SIGNIFICANT_DIGITS: u8 = 3;
 const LONGEST: u64 = 3_600_000_000_000;
 
-/// The unit of every histogram of the engine.
+/// The unit of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
     Nanoseconds,
+    /// Packets.
+    #[serde(rename = "packets")]
+    Packets,
 }
 
-/// A distribution, summed up and whole. The quantiles are exact to three significant digits, minimum, maximum and mean entirely.
+/// A distribution, summed up and whole. The quantiles are exact to three significant digits, all else entirely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
     /// Unit of all values.
@@ -31,6 +34,8 @@ pub struct Histogram {
     pub max: u64,
     /// Mean.
     pub mean: f64,
+    /// Standard deviation.
+    pub deviation: f64,
     /// Median.
     pub p50: u64,
     /// 90th percentile.
@@ -43,26 +48,68 @@ pub struct Histogram {
     pub encoded: ByteBuf,
 }
 
+impl Histogram {
+    /// Takes the quantiles from `recorded` and all else from `exact`.
+    pub(crate) fn of(
+        unit: Unit,
+        recorded: &HdrHistogram<u64>,
+        exact: &Moments,
+        negative: u64,
+    ) -> Self {
+        let mut encoded = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(recorded, &mut encoded)
+            .expect("writing to memory does not fail and the counts are below 2^63");
+        let (min, max) = (exact.min() as u64, exact.max() as u64);
+        let quantile = |quantile| recorded.value_at_quantile(quantile).clamp(min, max);
+        Self {
+            unit,
+            count: exact.count(),
+            negative,
+            min,
+            max,
+            mean: exact.mean(),
+            deviation: exact.deviation(),
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            encoded: ByteBuf::from(encoded),
+        }
+    }
+}
+
+/// An empty distribution for values of up to an hour in nanoseconds.
+pub(crate) fn empty() -> HdrHistogram<u64> {
+    HdrHistogram::new_with_bounds(1, LONGEST, SIGNIFICANT_DIGITS)
+        .expect("an hour in nanoseconds with three digits is within what the library documents")
+}
+
 /// Takes values one by one.
 pub(crate) struct Recorder {
+    unit: Unit,
     histogram: HdrHistogram<u64>,
+    exact: Moments,
     negative: u64,
-    min: u64,
-    max: u64,
-    sum: u128,
 }
 
 impl Recorder {
+    /// For times.
     pub fn new() -> Self {
-        let histogram = HdrHistogram::new_with_bounds(1, LONGEST, SIGNIFICANT_DIGITS).expect(
-            "an hour in nanoseconds with three digits is within what the library documents",
-        );
+        Self::of(Unit::Nanoseconds)
+    }
+
+    /// For numbers of packets.
+    pub fn of_packets() -> Self {
+        Self::of(Unit::Packets)
+    }
+
+    fn of(unit: Unit) -> Self {
         Self {
-            histogram,
+            unit,
+            histogram: empty(),
+            exact: Moments::new(),
             negative: 0,
-            min: u64::MAX,
-            max: 0,
-            sum: 0,
         }
     }
 
@@ -75,37 +122,89 @@ impl Recorder {
         if value < 0 {
             self.negative += count;
         }
-        let value = value.max(0) as u64;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-        self.sum += u128::from(value) * u128::from(count);
-        self.histogram.saturating_record_n(value, count);
+        let value = value.max(0);
+        self.exact.add(value, count);
+        self.histogram.saturating_record_n(value as u64, count);
     }
 
     /// None where nothing was recorded.
     pub fn finish(self) -> Option<Histogram> {
-        let count = self.histogram.len();
-        if count == 0 {
-            return None;
+        (self.exact.count() > 0)
+            .then(|| Histogram::of(self.unit, &self.histogram, &self.exact, self.negative))
+    }
+}
+
+/// Count, extremes, mean and deviation of values up to a few days in nanoseconds: exact, as all sums are of integers.
+#[derive(Clone, Debug)]
+pub(crate) struct Moments {
+    count: u64,
+    min: i64,
+    max: i64,
+    sum: i128,
+    /// The first value. Squares are of distances from it, so that large values with small differences keep their digits.
+    origin: i64,
+    squares: u128,
+}
+
+impl Moments {
+    pub fn new() -> Self {
+        Self {
+            count: 0,
+            min: i64::MAX,
+            max: i64::MIN,
+            sum: 0,
+            origin: 0,
+            squares: 0,
         }
-        let mut encoded = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(&self.histogram, &mut encoded)
-            .expect("writing to memory does not fail and the counts are below 2^63");
-        let quantile = |quantile| self.histogram.value_at_quantile(quantile).min(self.max);
-        Some(Histogram {
-            unit: Unit::Nanoseconds,
-            count,
-            negative: self.negative,
-            min: self.min,
-            max: self.max,
-            mean: self.sum as f64 / count as f64,
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p99: quantile(0.99),
-            p999: quantile(0.999),
-            encoded: ByteBuf::from(encoded),
-        })
+    }
+
+    pub fn add(&mut self, value: i64, count: u64) {
+        if self.count == 0 {
+            self.origin = value;
+        }
+        self.count += count;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum += i128::from(value) * i128::from(count);
+        let distance = u128::from(value.abs_diff(self.origin));
+        self.squares += distance * distance * u128::from(count);
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn min(&self) -> i64 {
+        self.min
+    }
+
+    pub fn max(&self) -> i64 {
+        self.max
+    }
+
+    /// The mean; not a number where there is no value.
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / self.count as f64
+    }
+
+    /// The standard deviation of the values as a whole population.
+    pub fn deviation(&self) -> f64 {
+        let count = self.count as f64;
+        let distances = self.sum - i128::from(self.origin) * i128::from(self.count);
+        let mean = distances as f64 / count;
+        (self.squares as f64 / count - mean * mean).max(0.0).sqrt()
+    }
+
+    /// Of the same values with `by` added to each.
+    pub fn shifted(&self, by: i64) -> Self {
+        Self {
+            count: self.count,
+            min: self.min + by,
+            max: self.max + by,
+            sum: self.sum + i128::from(by) * i128::from(self.count),
+            origin: self.origin + by,
+            squares: self.squares,
+        }
     }
 }
 
@@ -141,6 +240,14 @@ mod tests {
         );
     }
 
+    #[test]
+    fn small_differences_of_large_values_keep_their_digits() {
+        let values: Vec<i64> = (0..1000)
+            .map(|index| 3_000_000_000_000 + index % 2)
+            .collect();
+        assert_eq!(histogram(&values).unwrap().deviation, 0.5);
+    }
+
     proptest! {
         #[test]
         fn quantiles_are_those_of_the_sorted_values(
@@ -156,6 +263,11 @@ mod tests {
             }
             prop_assert_eq!(histogram.min as i64, sorted[0]);
             prop_assert_eq!(histogram.max as i64, sorted[sorted.len() - 1]);
+            let count = sorted.len() as f64;
+            let mean = sorted.iter().sum::<i64>() as f64 / count;
+            let variance = sorted.iter().map(|value| (*value as f64 - mean).powi(2)).sum::<f64>() / count;
+            prop_assert!((histogram.mean - mean).abs() <= mean * 1e-12);
+            prop_assert!((histogram.deviation - variance.sqrt()).abs() <= variance.sqrt() * 1e-6 + 1e-3);
         }
 
         #[test]
@@ -163,7 +275,7 @@ mod tests {
             let histogram = histogram(&values).unwrap();
             let decoded: HdrHistogram<u64> = Deserializer::new().deserialize(&mut histogram.encoded.as_slice()).unwrap();
             prop_assert_eq!(decoded.len(), values.len() as u64);
-            prop_assert_eq!(decoded.value_at_quantile(0.5).min(histogram.max), histogram.p50);
+            prop_assert_eq!(decoded.value_at_quantile(0.5).clamp(histogram.min, histogram.max), histogram.p50);
         }
     }
 }

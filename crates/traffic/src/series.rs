@@ -1,4 +1,4 @@
-//! Arrivals over time, whole and in the measured window.
+//! Bytes of streams over time, whole and in the measured window.
 
 use crate::outcome::{Series, Tally};
 use crate::schedule::Schedule;
@@ -62,18 +62,10 @@ impl ArrivalCounter {
             .max(self.schedule.measured_to() - self.last) as u64
     }
 
-    pub fn datagrams(&self) -> Series {
-        Series {
-            packets: Some(self.steps.iter().map(|step| step.packets).collect()),
-            ..self.stream()
-        }
-    }
-
     pub fn stream(&self) -> Series {
         Series {
             step: self.step,
             bytes: self.steps.iter().map(|step| step.bytes).collect(),
-            packets: None,
         }
     }
 }
@@ -105,7 +97,6 @@ mod tests {
             arrivals.add(at, 10);
         }
         assert_eq!(arrivals.stream().bytes, [20, 10, 10, 20]);
-        assert_eq!(arrivals.datagrams().packets, Some(vec![2, 1, 1, 2]));
         assert_eq!(
             arrivals.measured(),
             Tally {

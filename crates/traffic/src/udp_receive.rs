@@ -159,7 +159,7 @@ impl<'a> Receiver<'a> {
         Outcome::UdpReceive(UdpReceived {
             timestamps: self.timestamps,
             socket_buffer,
-            flow: self.account.finish(),
+            flow: Box::new(self.account.finish()),
             foreign: self.foreign,
             buffer_drops,
             clock_step: self.timeline.clock_step(),

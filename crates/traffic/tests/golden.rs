@@ -15,8 +15,9 @@ use tunnelbench_traffic::job::{
     TcpOptions, Timestamps, UdpReceive, UdpSend,
 };
 use tunnelbench_traffic::outcome::{
-    Echoed, FlowReport, Probed, Series, Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived,
-    TcpReceivedStream, TcpSamples, TcpSent, TcpSentStream, UdpReceived, UdpSent,
+    DelayVariation, Echoed, FlowReport, FlowSeries, LossBursts, Probed, Series, Tally, TcpCarried,
+    TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples, TcpSent, TcpSentStream,
+    UdpReceived, UdpSent,
 };
 use tunnelbench_traffic::process::{Departures, Distribution};
 use tunnelbench_traffic::{Job, Outcome, Schedule};
@@ -283,6 +284,7 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
         min: 0,
         max: 70_000_000_000,
         mean: 1.5,
+        deviation: 0.5,
         p50: 1,
         p90: 200,
         p99: 70_000,
@@ -292,7 +294,6 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
     let series = Series {
         step: 100_000_000,
         bytes: vec![0, 1_400, 70_000],
-        packets: Some(vec![0, 1, 50]),
     };
     [
         (
@@ -321,28 +322,59 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
             Outcome::UdpReceive(UdpReceived {
                 timestamps: Timestamps::Kernel,
                 socket_buffer: 4_194_304,
-                flow: FlowReport {
+                flow: Box::new(FlowReport {
                     measured: Tally {
                         packets: 49,
                         bytes: 68_600,
                     },
                     duplicates: 1,
                     reordered: 2,
+                    reordering_extent: Some(Histogram {
+                        unit: Unit::Packets,
+                        ..histogram.clone()
+                    }),
+                    late_time_offset: None,
+                    extent_unknown: 7,
                     beyond_window: 3,
+                    loss: LossBursts {
+                        expected: 51,
+                        lost: 2,
+                        bursts: 1,
+                        mean: Some(2.0),
+                        longest: 2,
+                        ratio: Some(1.5),
+                    },
                     jitter_last: Some(12.5),
                     jitter_mean: None,
                     delay: Some(histogram.clone()),
+                    ipdv: Some(DelayVariation {
+                        absolute: histogram.clone(),
+                        negative: 2,
+                        mean: -0.5,
+                        min: -70_000_000_000,
+                        max: 200,
+                    }),
+                    pdv: Some(histogram.clone()),
                     arrived: Tally {
                         packets: 48,
                         bytes: 67_200,
                     },
-                    series: series.clone(),
+                    series: FlowSeries {
+                        step: 50_000_000,
+                        bytes: vec![0, 1_400],
+                        packets: vec![0, 1],
+                        lost: vec![0, -1],
+                        delay_min: vec![None, Some(-5)],
+                        delay_mean: vec![None, Some(1.5)],
+                        delay_max: vec![None, Some(8)],
+                        jitter: vec![None, Some(2.5)],
+                    },
                     longest_gap: 10_000_000,
                     total: Tally {
                         packets: 60,
                         bytes: 84_000,
                     },
-                },
+                }),
                 foreign: 4,
                 buffer_drops: 5,
                 clock_step: 6,
@@ -365,10 +397,7 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
                             };
                             2
                         ],
-                        series: Series {
-                            packets: None,
-                            ..series
-                        },
+                        series,
                         longest_gap: 0,
                     }),
                 },

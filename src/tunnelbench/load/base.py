@@ -96,7 +96,8 @@ class Measurement:
     metrics: Mapping[str, float]
     """Metric name to value, in the metric's unit; what the tool can't measure is absent."""
     histograms: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    """Name (`latency`, `departure_error`) to a distribution in ns, in HdrHistogram's compressed V2 form."""
+    """Name (`latency`, `ipdv`, `pdv`, `departure_error`) to a distribution in ns, in HdrHistogram's
+    compressed V2 form."""
     series: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     """Metric name to its samples, `SERIES_STEP_S` apart, from the start of warm-up to the end."""
     warnings: Sequence[LoadWarning] = ()

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from tunnelbench.lab.traffic import (
     DEFAULT_LINGER,
     BitsPerSecond,
+    FlowReport,
+    FlowSeries,
     Histogram,
     MaximumRate,
     Random,
@@ -70,6 +72,13 @@ class Engine:
             "latency_p999",
             "latency_max",
             "packets_per_second",
+            "ipdv_p50",
+            "ipdv_p99",
+            "pdv_p50",
+            "pdv_p99",
+            "pdv_p999",
+            "reordering_extent_max",
+            "loss_burst_mean",
         }
     )
     programs = frozenset[str]()
@@ -169,21 +178,23 @@ class _Trial:
             "duplicates": flow.duplicates / flow.measured.packets,
             "reordering": flow.reordered / flow.measured.packets,
             "packets_per_second": flow.arrived.packets / self.workload.measure_s,
-            **_latency(flow.delay),
+            **_quantiles("latency", flow.delay, "p50", "p90", "p99", "p999", "max"),
+            **_variation(flow),
         }
-        if flow.jitter_mean is not None and flow.jitter_last is not None:
-            metrics |= {"jitter": flow.jitter_mean / 1e6, "jitter_last": flow.jitter_last / 1e6}
-        histograms = {"latency": flow.delay.encoded}
-        if sent.departure_error is not None:
-            histograms["departure_error"] = sent.departure_error.encoded
+        histograms = {
+            "latency": flow.delay,
+            "ipdv": flow.ipdv and flow.ipdv.absolute,
+            "pdv": flow.pdv,
+            "departure_error": sent.departure_error,
+        }
         return Measurement(
             delivered_bytes=flow.total.bytes,
             delivered_packets=flow.total.packets,
             metrics=metrics,
-            histograms=histograms,
+            histograms={name: one.encoded for name, one in histograms.items() if one is not None},
             series={
                 "throughput": _throughput(flow.series),
-                "packets_per_second": _packets_per_second(flow.series),
+                "packets_per_second": [count * 1e9 / flow.series.step for count in flow.series.packets],
             },
             warnings=doubts.of_udp(sent, received, self.server_clock),
         )
@@ -227,17 +238,28 @@ def _rate(rate: float | None) -> Rate:
     return MaximumRate() if rate is None else BitsPerSecond(round(rate))
 
 
-def _latency(delay: Histogram) -> dict[str, float]:
-    quantiles = {"p50": delay.p50, "p90": delay.p90, "p99": delay.p99, "p999": delay.p999, "max": delay.max}
-    return {f"latency_{name}": value / 1e6 for name, value in quantiles.items()}
+def _variation(flow: FlowReport) -> dict[str, float]:
+    """What there is only where enough arrived, something was reordered or something was lost."""
+    metrics = dict[str, float]()
+    if flow.jitter_mean is not None and flow.jitter_last is not None:
+        metrics |= {"jitter": flow.jitter_mean / 1e6, "jitter_last": flow.jitter_last / 1e6}
+    if flow.ipdv is not None:
+        metrics |= _quantiles("ipdv", flow.ipdv.absolute, "p50", "p99")
+    if flow.pdv is not None:
+        metrics |= _quantiles("pdv", flow.pdv, "p50", "p99", "p999")
+    if flow.reordering_extent is not None:
+        metrics["reordering_extent_max"] = flow.reordering_extent.max
+    if flow.loss.mean is not None:
+        metrics["loss_burst_mean"] = flow.loss.mean
+    return metrics
 
 
-def _throughput(series: Series) -> list[float]:
+def _quantiles(name: str, times: Histogram, *quantiles: str) -> dict[str, float]:
+    return {f"{name}_{quantile}": getattr(times, quantile) / 1e6 for quantile in quantiles}
+
+
+def _throughput(series: Series | FlowSeries) -> list[float]:
     return [count * 8e3 / series.step for count in series.bytes]
-
-
-def _packets_per_second(series: Series) -> list[float]:
-    return [count * 1e9 / series.step for count in series.packets or []]
 
 
 def _nanoseconds(seconds: float) -> int:

@@ -9,7 +9,7 @@ mod udp_sent;
 use serde::{Deserialize, Serialize};
 
 pub use echo::{Echoed, Probed};
-pub use flow::FlowReport;
+pub use flow::{DelayVariation, FlowReport, FlowSeries, LossBursts};
 pub use tcp::{
     TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples, TcpSent,
     TcpSentStream,
@@ -56,13 +56,11 @@ impl Tally {
     }
 }
 
-/// Arrivals in equal steps from the start of the schedule to its end.
+/// Bytes of streams in equal steps from the start of the schedule to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Length of a step, ns.
     pub step: u64,
     /// Payload bytes of each step.
     pub bytes: Vec<u64>,
-    /// Datagrams of each step; none for TCP.
-    pub packets: Option<Vec<u64>>,
 }

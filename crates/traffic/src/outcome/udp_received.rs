@@ -13,7 +13,7 @@ pub struct UdpReceived {
     /// The receive buffer that the system granted, bytes.
     pub socket_buffer: u64,
     /// What arrived of the flow.
-    pub flow: FlowReport,
+    pub flow: Box<FlowReport>,
     /// Datagrams of another session or source, or without a valid header.
     pub foreign: u64,
     /// Dropped in the measured window because the receive buffer was full: the receiver's fault and not the network's.

@@ -26,7 +26,7 @@ from tunnelbench.lab.traffic.echo import (
     Probed,
     Protocol,
 )
-from tunnelbench.lab.traffic.flow import FlowReport
+from tunnelbench.lab.traffic.flow import DelayVariation, FlowReport, FlowSeries, LossBursts
 from tunnelbench.lab.traffic.process import (
     BitsPerSecond,
     Bursts,
@@ -90,6 +90,7 @@ __all__ = [
     "Choice",
     "Constant",
     "Content",
+    "DelayVariation",
     "Departures",
     "Distribution",
     "EchoProbe",
@@ -98,10 +99,12 @@ __all__ = [
     "Exponential",
     "File",
     "FlowReport",
+    "FlowSeries",
     "Gamma",
     "Histogram",
     "Job",
     "Listed",
+    "LossBursts",
     "MaximumRate",
     "Mixture",
     "Normal",

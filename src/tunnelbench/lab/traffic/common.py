@@ -70,15 +70,17 @@ Content = Zeros | Random | Pattern | File
 
 
 class Histogram(Message, frozen=True, kw_only=True):
-    """A distribution of times in ns."""
+    """A distribution."""
 
-    unit: Literal["ns"]
+    unit: Literal["ns", "packets"]
     count: int
     negative: int
     """Values below 0, recorded as 0: a sign of clocks that are apart."""
     min: int
     max: int
     mean: float
+    deviation: float
+    """Standard deviation."""
     p50: int
     p90: int
     p99: int
@@ -95,10 +97,8 @@ class Tally(Message, frozen=True):
 
 
 class Series(Message, frozen=True):
-    """Arrivals in equal steps from the start of the schedule to its end."""
+    """Bytes of streams in equal steps from the start of the schedule to its end."""
 
     step: int
     """ns."""
     bytes: list[int]
-    packets: list[int] | None
-    """None for TCP."""

@@ -1,12 +1,23 @@
 //! The account of one flow at its receiver: pure, and the same for datagrams that arrive and for those of a log.
 
+mod jitter;
+mod loss;
+mod reordering;
+mod sequence;
+#[cfg(test)]
+mod tests;
+mod variation;
+mod windows;
+
+use crate::account::jitter::Jitter;
+use crate::account::reordering::Reordering;
+use crate::account::sequence::{Arrival, SequenceTracker};
+use crate::account::variation::{MinimumVariation, NeighbourVariation};
+use crate::account::windows::{Arrived, Windows};
 use crate::error::TrafficError;
 use crate::histogram::Recorder;
-use crate::jitter::Jitter;
 use crate::outcome::{FlowReport, Tally};
 use crate::schedule::Schedule;
-use crate::sequence::{Arrival, SequenceTracker};
-use crate::series::ArrivalCounter;
 
 /// The most steps that the series of a flow may have: an hour of 10 ms each.
 pub const MOST_STEPS: u64 = 360_000;
@@ -26,15 +37,23 @@ pub struct Observed {
     pub bytes: u64,
 }
 
+/// Beyond this a delay makes no sense, ns (three days): what wrong clocks say is cut here.
+const LONGEST_DELAY: i64 = 1 << 48;
+
 /// Takes the datagrams of one flow in the order of their arrival and sums them up in bounded memory.
 pub struct FlowAccount {
     schedule: Schedule,
     sequence: SequenceTracker,
+    reordering: Reordering,
     jitter: Jitter,
     delay: Recorder,
-    arrivals: ArrivalCounter,
+    neighbours: NeighbourVariation,
+    minimum: MinimumVariation,
+    windows: Windows,
     measured: Tally,
     total: Tally,
+    /// Arrivals that are no duplicates, in all phases.
+    unique: u64,
     duplicates: u64,
     reordered: u64,
     beyond_window: u64,
@@ -56,11 +75,15 @@ impl FlowAccount {
         Ok(Self {
             schedule,
             sequence: SequenceTracker::new(),
+            reordering: Reordering::new(),
             jitter: Jitter::default(),
             delay: Recorder::new(),
-            arrivals: ArrivalCounter::new(schedule, step),
+            neighbours: NeighbourVariation::new(),
+            minimum: MinimumVariation::new(),
+            windows: Windows::new(schedule, step),
             measured: Tally::default(),
             total: Tally::default(),
+            unique: 0,
             duplicates: 0,
             reordered: 0,
             beyond_window: 0,
@@ -71,7 +94,9 @@ impl FlowAccount {
     pub fn observe(&mut self, observed: &Observed) {
         self.total.add(observed.bytes);
         let is_measured = self.schedule.measures(observed.intended);
-        match self.sequence.observe(observed.sequence) {
+        let delay = observed.arrived.saturating_sub(observed.intended);
+        let delay = delay.clamp(-LONGEST_DELAY, LONGEST_DELAY);
+        let expected = match self.sequence.observe(observed.sequence, is_measured) {
             Arrival::Duplicate => {
                 self.duplicates += u64::from(is_measured);
                 return;
@@ -80,32 +105,70 @@ impl FlowAccount {
                 self.beyond_window += u64::from(is_measured);
                 return;
             }
-            Arrival::Reordered => self.reordered += u64::from(is_measured),
-            Arrival::InOrder => {}
-        }
-        self.arrivals.add(observed.arrived, observed.bytes);
+            Arrival::InOrder { number, skipped } => {
+                self.in_order(number, skipped, observed, is_measured.then_some(delay));
+                skipped + 1
+            }
+            Arrival::Reordered { number } => {
+                self.out_of_order(number, observed, is_measured.then_some(delay));
+                0
+            }
+        };
+        self.unique += 1;
         if is_measured {
-            let delay = observed.arrived - observed.intended;
             self.measured.add(observed.bytes);
             self.delay.record(delay);
+            self.minimum.observe(delay);
             self.jitter.observe(delay);
+        }
+        self.windows.add(&Arrived {
+            at: observed.arrived,
+            bytes: observed.bytes,
+            delay,
+            expected,
+            jitter: self.jitter.last().filter(|_| is_measured),
+        });
+    }
+
+    fn in_order(&mut self, number: u64, skipped: u64, observed: &Observed, delay: Option<i64>) {
+        if skipped == 0 {
+            self.neighbours.next(number, delay);
+        } else {
+            self.neighbours.leapt(number, delay);
+            self.reordering.leapt(number, self.unique, observed.arrived);
+        }
+    }
+
+    fn out_of_order(&mut self, number: u64, observed: &Observed, delay: Option<i64>) {
+        self.neighbours.came_late(number, delay, &self.sequence);
+        if delay.is_some() {
+            self.reordered += 1;
+            self.reordering
+                .came_late(number, self.unique, observed.arrived);
         }
     }
 
     /// Sums up.
     #[must_use]
     pub fn finish(self) -> FlowReport {
+        let (reordering_extent, late_time_offset, extent_unknown) = self.reordering.finish();
         FlowReport {
             measured: self.measured,
             duplicates: self.duplicates,
             reordered: self.reordered,
+            reordering_extent,
+            late_time_offset,
+            extent_unknown,
             beyond_window: self.beyond_window,
+            loss: self.sequence.finish(),
             jitter_last: self.jitter.last(),
             jitter_mean: self.jitter.mean(),
             delay: self.delay.finish(),
-            arrived: self.arrivals.measured(),
-            series: self.arrivals.datagrams(),
-            longest_gap: self.arrivals.longest_gap(),
+            ipdv: self.neighbours.finish(),
+            pdv: self.minimum.finish(),
+            arrived: self.windows.measured(),
+            longest_gap: self.windows.longest_gap(),
+            series: self.windows.series(),
             total: self.total,
         }
     }
