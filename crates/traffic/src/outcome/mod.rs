@@ -2,7 +2,6 @@
 
 mod echo;
 mod flow;
-mod round_trips;
 mod tcp;
 mod udp_received;
 mod udp_sent;
@@ -11,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 pub use echo::{Echoed, Probed};
 pub use flow::{DelayVariation, FlowReport, FlowSeries, LossBursts};
-pub use round_trips::RoundTripSeries;
 pub use tcp::{
     TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples, TcpSent,
     TcpSentStream,

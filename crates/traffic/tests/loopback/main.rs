@@ -2,6 +2,5 @@
 
 mod common;
 mod echo;
-mod icmp;
 mod tcp;
 mod udp;
