@@ -108,15 +108,20 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         bind="[::]:7", protocol="udp", deadline=10_000_000_000
     )
     assert read("job_echo_probe") == messages.EchoProbe(
-        destination="10.0.0.2:7",
-        protocol="tcp",
-        count=1_000,
+        destination=messages.TcpEcho("10.0.0.2:7"),
+        plan=messages.ProbeCount(count=1_000, until_first_reply=True, deadline=20_000_000_000),
         interval=10_000_000,
         payload_bytes=512,
         marker=b"a marker",
         timeout=1_000_000_000,
-        until_first_reply=True,
-        deadline=20_000_000_000,
+    )
+    assert read("job_echo_probe_icmp") == messages.EchoProbe(
+        destination=messages.IcmpEcho("fd00::2"),
+        plan=messages.ProbeSchedule(SCHEDULE),
+        interval=0,
+        payload_bytes=56,
+        timeout=1_000_000_000,
+        socket=messages.SocketOptions(ttl=3),
     )
     assert read("content_zeros") == messages.Zeros()
     assert read("content_random") == messages.Random()
@@ -254,5 +259,26 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
     assert read("outcome_tcp_listen") == messages.TcpListened(2, 1, messages.TcpFlow(sent=sent))
     assert read("outcome_echo_serve") == messages.Echoed(messages.Tally(10, 5_120), 1)
     assert read("outcome_echo_probe") == messages.Probed(
-        sent=10, replies=9, failures=1, round_trip=HISTOGRAM, first_reply_after=1_234_567
+        sent=10,
+        replies=9,
+        failures=1,
+        duplicates=2,
+        reordered=3,
+        skipped=4,
+        round_trip=HISTOGRAM,
+        round_trip_from_intended=HISTOGRAM,
+        first_reply_after=1_234_567,
+        timestamps="kernel",
+        series=messages.RoundTripSeries(
+            step=100_000_000,
+            begun=[6, 4],
+            completed=[2, 0],
+            shortest=[1, None],
+            mean=[1.5, None],
+            longest=[2, None],
+        ),
+        total_sent=12,
+        total_replies=11,
+        late=5,
+        processor=6,
     )

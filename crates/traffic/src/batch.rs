@@ -1,10 +1,11 @@
 //! Many datagrams in one system call.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use libc::{c_uint, iovec, mmsghdr};
-use socket2::Socket;
+use socket2::{SockAddr, Socket};
 
 use crate::content::Material;
 use crate::datagram::Header;
@@ -106,6 +107,21 @@ pub(crate) struct ReceiveBatch {
 
 /// A socket address as the kernel wrote it, good for telling sources apart.
 pub(crate) type Source = [u8; ADDRESS_BYTES];
+
+/// What the kernel writes where `address` is the source.
+pub(crate) fn source_of(address: SocketAddr) -> Source {
+    let mut source = [0; ADDRESS_BYTES];
+    source[..2].copy_from_slice(&SockAddr::from(address).family().to_ne_bytes());
+    source[2..4].copy_from_slice(&address.port().to_be_bytes());
+    match address {
+        SocketAddr::V4(address) => source[4..8].copy_from_slice(&address.ip().octets()),
+        SocketAddr::V6(address) => {
+            source[8..24].copy_from_slice(&address.ip().octets());
+            source[24..].copy_from_slice(&address.scope_id().to_ne_bytes());
+        }
+    }
+    source
+}
 
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]

@@ -52,6 +52,13 @@ impl Timeline {
         timestamp - self.start_realtime
     }
 
+    /// The moment of a CLOCK_REALTIME timestamp that was taken just now, on the clock that never steps: a step of the
+    /// wall clock since the start does not move it.
+    pub fn moment_of(&self, timestamp: i64) -> i64 {
+        let (now, wall_clock) = (self.elapsed(), realtime());
+        now - (wall_clock - timestamp).max(0)
+    }
+
     /// How far CLOCK_REALTIME was stepped since this was made.
     pub fn clock_step(&self) -> i64 {
         realtime_ahead() - (self.start_realtime - self.start_monotonic)

@@ -10,17 +10,16 @@ mod batch;
 mod clock;
 mod content;
 mod datagram;
-mod echo_probe;
-mod echo_serve;
+mod echo;
 mod error;
 pub mod histogram;
 pub mod job;
 pub mod outcome;
 mod pacing;
-mod probe_channel;
 pub mod process;
 mod processor;
 mod real_time;
+mod round_trips;
 mod running;
 mod schedule;
 mod series;
@@ -52,7 +51,7 @@ pub fn start(job: Job) -> Result<Running, TrafficError> {
         Job::UdpReceive(job) => udp_receive::start(job),
         Job::TcpConnect(job) => tcp::connect(job),
         Job::TcpListen(job) => tcp::listen(job),
-        Job::EchoServe(job) => echo_serve::start(&job),
-        Job::EchoProbe(job) => echo_probe::start(job),
+        Job::EchoServe(job) => echo::serve(&job),
+        Job::EchoProbe(job) => echo::probe(job),
     }
 }

@@ -6,11 +6,11 @@ use crate::job::Rate;
 pub(crate) const LONGEST_BACKLOG: u64 = 10_000_000;
 
 /// How long before an intended time a waiting sender starts to watch the clock, where datagrams are far apart.
-const LONGEST_SPIN: u64 = 50_000;
+pub(crate) const LONGEST_SPIN: u64 = 50_000;
 
 /// The most of its waiting a sender may spend watching the clock, as a divisor: on a machine with few processors the
 /// tunnel needs them more.
-const SPIN_SHARE: u64 = 8;
+pub(crate) const SPIN_SHARE: u64 = 8;
 
 /// What a sender should do now.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,6 +6,8 @@ use std::os::fd::AsRawFd;
 
 use socket2::Socket;
 
+use crate::job::Timestamps;
+
 /// Which way a buffer faces.
 #[derive(Clone, Copy)]
 pub(crate) enum Buffer {
@@ -40,6 +42,37 @@ pub(crate) fn enable_kernel_timestamps(socket: &Socket) -> bool {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).is_ok()
 }
 
+/// Asks the kernel for the times of arrival; says who tells them.
+pub(crate) fn kernel_timestamps(socket: &Socket) -> Timestamps {
+    if enable_kernel_timestamps(socket) {
+        Timestamps::Kernel
+    } else {
+        Timestamps::User
+    }
+}
+
+/// Has a raw ICMP socket receive messages of one type alone.
+pub(crate) fn filter_icmp(socket: &Socket, kind: u8) -> io::Result<()> {
+    const SOL_RAW: libc::c_int = 255;
+    const ICMP_FILTER: libc::c_int = 1;
+    let blocked: u32 = !(1 << kind);
+    set_option(socket, SOL_RAW, ICMP_FILTER, blocked as libc::c_int)
+}
+
+/// The same of a raw ICMPv6 socket.
+pub(crate) fn filter_icmpv6(socket: &Socket, kind: u8) -> io::Result<()> {
+    const ICMPV6_FILTER: libc::c_int = 1;
+    let mut blocked = [u32::MAX; 8];
+    blocked[usize::from(kind / 32)] &= !(1 << (kind % 32));
+    let blocked = blocked.map(u32::to_ne_bytes);
+    set_option_bytes(
+        socket,
+        libc::IPPROTO_ICMPV6,
+        ICMPV6_FILTER,
+        blocked.as_flattened(),
+    )
+}
+
 /// How many datagrams the system dropped because the receive buffer was full.
 pub(crate) fn buffer_drops(socket: &Socket) -> io::Result<u64> {
     let memory: [u32; libc::SK_MEMINFO_DROPS as usize + 1] =
@@ -53,14 +86,18 @@ pub(crate) fn set_option(
     name: i32,
     value: libc::c_int,
 ) -> io::Result<()> {
-    let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the pointer and the length are those of one live integer.
+    set_option_bytes(socket, level, name, &value.to_ne_bytes())
+}
+
+fn set_option_bytes(socket: &Socket, level: i32, name: i32, bytes: &[u8]) -> io::Result<()> {
+    let length = bytes.len() as libc::socklen_t;
+    // SAFETY: the pointer and the length are those of one live slice.
     let status = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
             level,
             name,
-            (&raw const value).cast(),
+            bytes.as_ptr().cast(),
             length,
         )
     };

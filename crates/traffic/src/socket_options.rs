@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use socket2::Socket;
+use socket2::{Socket, Type};
 
 use crate::error::TrafficError;
 use crate::job::SocketOptions;
@@ -52,10 +52,15 @@ impl SocketOptions {
     /// Sets them all on a fresh socket for traffic with `peer`, or for listening on it, and binds the socket to the
     /// source where there is one. On an IPv6 socket they hold for IPv4-mapped addresses too.
     pub(crate) fn apply(&self, socket: &Socket, peer: SocketAddr) -> Result<(), TrafficError> {
-        let families: &[Family] = if peer.is_ipv4() {
-            &[IPV4]
-        } else {
-            &[IPV4, IPV6]
+        let is_raw = socket
+            .r#type()
+            .map_err(TrafficError::io("read the type of a socket"))?
+            == Type::RAW;
+        let families: &[Family] = match peer {
+            SocketAddr::V4(_) => &[IPV4],
+            // A raw one has no IPv4-mapped addresses, and refuses what is of IPv4.
+            SocketAddr::V6(_) if is_raw => &[IPV6],
+            SocketAddr::V6(_) => &[IPV4, IPV6],
         };
         for family in families {
             self.apply_family(socket, family)?;
@@ -147,7 +152,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::time::Duration;
 
-    use socket2::{Domain, Type};
+    use socket2::Domain;
 
     use super::*;
     use crate::socket::granted_buffer;

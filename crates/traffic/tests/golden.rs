@@ -11,13 +11,13 @@ use serde::de::DeserializeOwned;
 use serde_bytes::ByteBuf;
 use tunnelbench_traffic::histogram::{Histogram, Unit};
 use tunnelbench_traffic::job::{
-    Content, EchoProbe, EchoServe, Protocol, Rate, Side, SocketOptions, TcpConnect, TcpListen,
-    TcpOptions, Timestamps, UdpReceive, UdpSend,
+    Content, EchoDestination, EchoProbe, EchoServe, ProbePlan, Protocol, Rate, Side, SocketOptions,
+    TcpConnect, TcpListen, TcpOptions, Timestamps, UdpReceive, UdpSend,
 };
 use tunnelbench_traffic::outcome::{
-    DelayVariation, Echoed, FlowReport, FlowSeries, LossBursts, Probed, Series, Tally, TcpCarried,
-    TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples, TcpSent, TcpSentStream,
-    UdpReceived, UdpSent,
+    DelayVariation, Echoed, FlowReport, FlowSeries, LossBursts, Probed, RoundTripSeries, Series,
+    Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples,
+    TcpSent, TcpSentStream, UdpReceived, UdpSent,
 };
 use tunnelbench_traffic::process::{Departures, Distribution};
 use tunnelbench_traffic::{Job, Outcome, Schedule};
@@ -36,7 +36,7 @@ fn buffer(bytes: u32) -> SocketOptions {
     }
 }
 
-fn jobs() -> [(&'static str, Job); 6] {
+fn jobs() -> [(&'static str, Job); 7] {
     let options = TcpOptions {
         write_bytes: 131_072,
         streams: 4,
@@ -125,16 +125,36 @@ fn jobs() -> [(&'static str, Job); 6] {
         (
             "job_echo_probe",
             Job::EchoProbe(EchoProbe {
-                destination: "10.0.0.2:7".parse().unwrap(),
-                protocol: Protocol::Tcp,
-                count: 1_000,
+                destination: EchoDestination::Tcp {
+                    address: "10.0.0.2:7".parse().unwrap(),
+                },
+                plan: ProbePlan::Count {
+                    count: 1_000,
+                    until_first_reply: true,
+                    deadline: 20_000_000_000,
+                },
                 interval: 10_000_000,
                 payload_bytes: 512,
                 marker: Some(ByteBuf::from("a marker")),
                 timeout: 1_000_000_000,
-                until_first_reply: true,
                 socket: SocketOptions::default(),
-                deadline: 20_000_000_000,
+            }),
+        ),
+        (
+            "job_echo_probe_icmp",
+            Job::EchoProbe(EchoProbe {
+                destination: EchoDestination::Icmp {
+                    address: "fd00::2".parse().unwrap(),
+                },
+                plan: ProbePlan::Schedule { schedule: SCHEDULE },
+                interval: 0,
+                payload_bytes: 56,
+                marker: None,
+                timeout: 1_000_000_000,
+                socket: SocketOptions {
+                    ttl: Some(3),
+                    ..SocketOptions::default()
+                },
             }),
         ),
     ]
@@ -464,8 +484,25 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
                 sent: 10,
                 replies: 9,
                 failures: 1,
-                round_trip: Some(histogram),
+                duplicates: 2,
+                reordered: 3,
+                skipped: 4,
+                round_trip: Some(histogram.clone()),
+                round_trip_from_intended: Some(histogram),
                 first_reply_after: Some(1_234_567),
+                timestamps: Timestamps::Kernel,
+                series: RoundTripSeries {
+                    step: 100_000_000,
+                    begun: vec![6, 4],
+                    completed: vec![2, 0],
+                    shortest: vec![Some(1), None],
+                    mean: vec![Some(1.5), None],
+                    longest: vec![Some(2), None],
+                },
+                total_sent: 12,
+                total_replies: 11,
+                late: 5,
+                processor: 6,
             }),
         ),
     ]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.topology import Family
-from tunnelbench.lab.traffic import Echoed, EchoProbe, EchoServe, Probed
+from tunnelbench.lab.traffic import Echoed, EchoProbe, EchoServe, ProbeCount, Probed, TcpEcho, UdpEcho
 from tunnelbench.tunnels.base import Established, Suite, Traffic, Transport
 from tunnelbench.tunnels.path import SERVICE_PORT, target
 from tunnelbench.witness.evidence import Verdict
@@ -20,6 +20,7 @@ _PAYLOAD_BYTES = 400
 _KEPT_PACKETS = 40
 _MILLISECOND = 1_000_000
 _SECOND = 1_000_000_000
+_DESTINATIONS = {"tcp": TcpEcho, "udp": UdpEcho}
 
 
 async def await_first_reply(
@@ -96,15 +97,12 @@ async def _echo(
         host = f"[{aim.address}]" if aim.address.version == 6 else str(aim.address)
         probing = await lab.nodes[client.host].start_traffic(
             EchoProbe(
-                destination=f"{host}:{aim.port}",
-                protocol=transport,
-                count=count,
+                destination=_DESTINATIONS[transport](f"{host}:{aim.port}"),
+                plan=ProbeCount(count=count, until_first_reply=until_first_reply, deadline=deadline),
                 interval=interval,
                 payload_bytes=payload_bytes,
                 marker=marker,
                 timeout=500 * _MILLISECOND if until_first_reply else 2 * _SECOND,
-                until_first_reply=until_first_reply,
-                deadline=deadline,
             ),
             Probed,
         )

@@ -10,7 +10,7 @@ mod udp_send;
 use serde::{Deserialize, Serialize};
 
 pub use content::Content;
-pub use echo::{EchoProbe, EchoServe, Protocol};
+pub use echo::{EchoDestination, EchoProbe, EchoServe, ProbePlan, Protocol};
 pub use socket_options::SocketOptions;
 pub use tcp::{Side, TcpConnect, TcpListen, TcpOptions};
 pub use udp_receive::{Timestamps, UdpReceive};

@@ -2,6 +2,7 @@
 
 mod echo;
 mod flow;
+mod round_trips;
 mod tcp;
 mod udp_received;
 mod udp_sent;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use echo::{Echoed, Probed};
 pub use flow::{DelayVariation, FlowReport, FlowSeries, LossBursts};
+pub use round_trips::RoundTripSeries;
 pub use tcp::{
     TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples, TcpSent,
     TcpSentStream,

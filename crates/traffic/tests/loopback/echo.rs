@@ -4,7 +4,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use serde_bytes::ByteBuf;
-use tunnelbench_traffic::job::{EchoProbe, EchoServe, Protocol, SocketOptions};
+use tunnelbench_traffic::job::{
+    EchoDestination, EchoProbe, EchoServe, ProbePlan, Protocol, SocketOptions, Timestamps,
+};
 use tunnelbench_traffic::outcome::Probed;
 use tunnelbench_traffic::{Job, Outcome, Running, TrafficError, start};
 
@@ -26,18 +28,26 @@ fn echo_serve(protocol: Protocol) -> Running {
     .unwrap()
 }
 
-fn echo_probe(destination: SocketAddr, protocol: Protocol) -> EchoProbe {
+fn plan(count: u64, until_first_reply: bool, deadline: u64) -> ProbePlan {
+    ProbePlan::Count {
+        count,
+        until_first_reply,
+        deadline,
+    }
+}
+
+fn echo_probe(address: SocketAddr, protocol: Protocol) -> EchoProbe {
     EchoProbe {
-        destination,
-        protocol,
-        count: 20,
+        destination: match protocol {
+            Protocol::Udp => EchoDestination::Udp { address },
+            Protocol::Tcp => EchoDestination::Tcp { address },
+        },
+        plan: plan(20, false, 4_000 * MILLISECOND),
         interval: MILLISECOND,
         payload_bytes: 100,
         marker: Some(ByteBuf::from("marker")),
         timeout: 1_000 * MILLISECOND,
-        until_first_reply: false,
         socket: SocketOptions::default(),
-        deadline: 4_000 * MILLISECOND,
     }
 }
 
@@ -94,8 +104,7 @@ fn probing_goes_on_until_there_is_an_answer() {
                 .unwrap(),
         };
         let job = EchoProbe {
-            count: 1_000,
-            until_first_reply: true,
+            plan: plan(1_000, true, 4_000 * MILLISECOND),
             ..echo_probe(later, protocol)
         };
         let prober = start(Job::EchoProbe(job)).unwrap();
@@ -121,9 +130,8 @@ fn a_connection_that_stays_silent_is_given_up_for_another() {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind(loopback(0)).unwrap();
     let job = EchoProbe {
-        count: 1_000,
+        plan: plan(1_000, true, 4_000 * MILLISECOND),
         timeout: 50 * MILLISECOND,
-        until_first_reply: true,
         ..echo_probe(listener.local_addr().unwrap(), Protocol::Tcp)
     };
     let prober = start(Job::EchoProbe(job)).unwrap();
@@ -141,10 +149,8 @@ fn a_connection_that_stays_silent_is_given_up_for_another() {
 fn probing_nobody_ends_at_the_deadline() {
     for protocol in [Protocol::Udp, Protocol::Tcp] {
         let silent = UdpSocket::bind(loopback(0)).unwrap().local_addr().unwrap();
-        let deadline = 50 * MILLISECOND;
         let job = EchoProbe {
-            until_first_reply: true,
-            deadline,
+            plan: plan(20, true, 50 * MILLISECOND),
             ..echo_probe(silent, protocol)
         };
         let probed = probed(start(Job::EchoProbe(job)).unwrap());
@@ -176,7 +182,7 @@ fn an_echo_server_answers_only_the_first_source() {
 fn echo_jobs_beyond_the_limits_are_refused() {
     assert_all_refused([
         Job::EchoProbe(EchoProbe {
-            count: 0,
+            plan: plan(0, false, MILLISECOND),
             ..echo_probe(loopback(9), Protocol::Udp)
         }),
         Job::EchoProbe(EchoProbe {
@@ -184,7 +190,7 @@ fn echo_jobs_beyond_the_limits_are_refused() {
             ..echo_probe(loopback(9), Protocol::Udp)
         }),
         Job::EchoProbe(EchoProbe {
-            until_first_reply: true,
+            plan: plan(1, true, MILLISECOND),
             interval: 0,
             ..echo_probe(loopback(9), Protocol::Udp)
         }),
@@ -194,4 +200,103 @@ fn echo_jobs_beyond_the_limits_are_refused() {
             deadline: u64::MAX,
         }),
     ]);
+}
+
+/// Sends to each datagram as many copies back as `copies` says of its number.
+fn wayward_server(copies: impl Fn(u32) -> usize + Send + 'static) -> SocketAddr {
+    let socket = UdpSocket::bind(loopback(0)).unwrap();
+    let address = socket.local_addr().unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(2)))
+        .unwrap();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1_000];
+        while let Ok((length, source)) = socket.recv_from(&mut buffer) {
+            let number = u32::from_be_bytes(buffer[..4].try_into().unwrap());
+            for _ in 0..copies(number) {
+                socket.send_to(&buffer[..length], source).unwrap();
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn lost_and_duplicated_replies_are_counted() {
+    let server = wayward_server(|number| [1, 0, 3, 1][number as usize % 4]);
+    for interval in [MILLISECOND, 0] {
+        let job = EchoProbe {
+            interval,
+            timeout: 200 * MILLISECOND,
+            plan: plan(16, false, 4_000 * MILLISECOND),
+            ..echo_probe(server, Protocol::Udp)
+        };
+        let probed = probed(start(Job::EchoProbe(job)).unwrap());
+        assert_eq!((probed.sent, probed.replies), (16, 12), "{probed:?}");
+        assert_eq!((probed.duplicates, probed.reordered), (8, 0));
+        assert_eq!((probed.total_sent, probed.total_replies), (16, 12));
+        assert_eq!(probed.round_trip_from_intended.is_some(), interval > 0);
+    }
+}
+
+#[test]
+fn replies_that_overtake_each_other_are_reordered() {
+    let socket = UdpSocket::bind(loopback(0)).unwrap();
+    let job = EchoProbe {
+        plan: plan(4, false, 4_000 * MILLISECOND),
+        ..echo_probe(socket.local_addr().unwrap(), Protocol::Udp)
+    };
+    let prober = start(Job::EchoProbe(job)).unwrap();
+    let mut probes = Vec::new();
+    let mut source = None;
+    for _ in 0..4 {
+        let mut probe = vec![0; 100];
+        source = Some(socket.recv_from(&mut probe).unwrap().1);
+        probes.push(probe);
+    }
+    let mut of_another = probes[0].clone();
+    of_another[5] ^= 1;
+    let mut of_another_time = probes[0].clone();
+    of_another_time[11] ^= 1;
+    let replies = [
+        &of_another,
+        &of_another_time,
+        &probes[1],
+        &probes[0],
+        &probes[3],
+        &probes[2],
+    ];
+    for reply in replies {
+        socket.send_to(reply, source.unwrap()).unwrap();
+    }
+    let probed = probed(prober);
+    assert_eq!((probed.sent, probed.replies), (4, 4));
+    assert_eq!((probed.reordered, probed.duplicates), (2, 0));
+}
+
+#[test]
+fn a_schedule_says_which_probes_count() {
+    let server = echo_serve(Protocol::Udp);
+    let job = EchoProbe {
+        plan: ProbePlan::Schedule {
+            schedule: schedule(),
+        },
+        ..echo_probe(bound(&server), Protocol::Udp)
+    };
+    let probed = probed(start(Job::EchoProbe(job)).unwrap());
+    assert_eq!(probed.sent + probed.skipped, 200, "{probed:?}");
+    assert_eq!(probed.replies, probed.sent);
+    assert!(probed.total_sent > probed.sent);
+    assert_eq!(probed.total_sent, probed.series.begun.iter().sum::<u64>());
+    assert_eq!(probed.series.begun, probed.series.completed);
+    assert_eq!(probed.series.begun.len(), 3);
+    assert_eq!(probed.timestamps, Timestamps::Kernel);
+    assert!(probed.processor > 0);
+    let (from_real, from_intended) = (
+        probed.round_trip.unwrap(),
+        probed.round_trip_from_intended.unwrap(),
+    );
+    assert!(from_real.mean <= from_intended.mean);
+    assert_eq!(from_real.count, from_intended.count);
+    server.stop();
 }

@@ -2,5 +2,6 @@
 
 mod common;
 mod echo;
+mod icmp;
 mod tcp;
 mod udp;
