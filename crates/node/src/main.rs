@@ -1,4 +1,4 @@
-//! `tbnode`: the agent that runs on every node of a lab, and the traffic engine on its own between two machines.
+//! `tbnode`: the agent that runs on every node of a lab.
 
 mod agent;
 mod capture;
@@ -21,12 +21,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use tunnelbench_standalone::StandaloneError;
-use tunnelbench_standalone::command::{KeyArguments, ReceiveArguments, SendArguments};
 
 use crate::enclosure::{Enclosure, UserNamespace};
 
-/// The traffic engine of tunnelbench between two machines, and its agent on the nodes of labs.
+/// The node agent of tunnelbench.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -36,19 +34,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Measure the way to a machine where `receive` runs.
-    Send(Box<SendArguments>),
-    /// Take part in the measurements of `send` on other machines, within limits.
-    Receive(ReceiveArguments),
-    /// Make a key for `receive` and `send`.
-    Key(KeyArguments),
-    #[command(flatten)]
-    Node(NodeCommand),
-}
-
-/// What the orchestrator of a lab runs.
-#[derive(Subcommand)]
-enum NodeCommand {
+    /// Print the statistics of packet logs.
+    Decode(tunnelbench_decode::Arguments),
     /// Serve on an open descriptor where this process stands.
     Serve {
         /// The descriptor of the byte stream to the orchestrator.
@@ -96,26 +83,18 @@ enum NodeCommand {
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("tbnode: {failure}");
-            failure.exit_code()
+        Err(message) => {
+            eprintln!("tbnode: {message}");
+            ExitCode::FAILURE
         }
     }
 }
 
-fn run(command: Command) -> Result<(), StandaloneError> {
+fn run(command: Command) -> Result<(), String> {
     match command {
-        Command::Send(arguments) => arguments.run(),
-        Command::Receive(arguments) => arguments.run(),
-        Command::Key(arguments) => arguments.run(),
-        Command::Node(command) => serve_lab(command).map_err(StandaloneError::Failed),
-    }
-}
-
-fn serve_lab(command: NodeCommand) -> Result<(), String> {
-    match command {
-        NodeCommand::Serve { stream } => serve(descriptor(stream)?, None),
-        NodeCommand::Enclose {
+        Command::Decode(arguments) => tunnelbench_decode::run(&arguments),
+        Command::Serve { stream } => serve(descriptor(stream)?, None),
+        Command::Enclose {
             stream,
             root,
             host_name,
@@ -134,7 +113,7 @@ fn serve_lab(command: NodeCommand) -> Result<(), String> {
             })?;
             serve(stream, None)
         }
-        NodeCommand::Guest {
+        Command::Guest {
             host_name,
             ignored: _,
         } => {
@@ -144,7 +123,7 @@ fn serve_lab(command: NodeCommand) -> Result<(), String> {
             }
             guest::power_off()
         }
-        NodeCommand::Wire {
+        Command::Wire {
             left,
             right,
             enter_user_namespace,

@@ -1,6 +1,7 @@
 //! Writes the log of a receiver that got a steady flow over a lossy path, for benchmarks:
 //! `generate_log FILE PACKETS PACKETS_PER_SECOND`.
 
+use std::collections::VecDeque;
 use std::env::args;
 use std::error::Error;
 use std::path::Path;
@@ -34,32 +35,43 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut writer = LogWriter::create(Path::new(path), &head)?;
     let mut noise = Noise(1);
     let mut last_arrival = START;
+    let mut late: VecDeque<Record> = VecDeque::new();
     for sequence in 0..packets {
         if sequence % BURST == 0 {
             sleep(Duration::from_millis(30));
         }
         let intended = START + (sequence * interval) as i64;
         let sent = intended + (noise.next() % 2_000) as i64;
-        // A queue keeps the order, except for one packet in a thousand, and loses another one.
         let arrival = last_arrival.max(sent + 100_000 + (noise.next() % 50_000) as i64) + 300;
-        let received = match noise.next() % 1_000 {
-            0 => continue,
-            1 => arrival + 200_000,
-            _ => {
-                last_arrival = arrival;
-                arrival
-            }
-        };
         let bytes = 64 + (noise.next() % 3) as u32 * 500;
-        writer.record(Record {
+        let packet = Record {
             flow: 1,
             sequence,
             intended,
             sent: Some(sent),
-            received: Some(received),
+            received: Some(arrival),
             bytes,
-        });
+        };
+        while late
+            .front()
+            .is_some_and(|packet| packet.received <= Some(arrival))
+        {
+            late.drain(..1).for_each(|packet| writer.record(packet));
+        }
+        // A queue keeps the order, except for one packet in a thousand, and loses another one.
+        match noise.next() % 1_000 {
+            0 => continue,
+            1 => late.push_back(Record {
+                received: Some(arrival + 200_000),
+                ..packet
+            }),
+            _ => {
+                last_arrival = arrival;
+                writer.record(packet);
+            }
+        }
     }
+    late.into_iter().for_each(|packet| writer.record(packet));
     let written = writer.finish()?;
     println!(
         "{} records, {} dropped, {} bytes",

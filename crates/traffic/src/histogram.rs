@@ -5,6 +5,8 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
+use crate::readable_bytes;
+
 const SIGNIFICANT_DIGITS: u8 = 3;
 const LONGEST: u64 = 3_600_000_000_000;
 
@@ -45,6 +47,7 @@ pub struct Histogram {
     /// 99.9th percentile.
     pub p999: u64,
     /// The whole distribution as HdrHistogram's compressed V2 encoding, which its libraries in all languages read.
+    #[serde(with = "readable_bytes")]
     pub encoded: ByteBuf,
 }
 
@@ -219,6 +222,28 @@ mod tests {
         let mut recorder = Recorder::new();
         values.iter().for_each(|value| recorder.record(*value));
         recorder.finish()
+    }
+
+    #[test]
+    fn the_encoding_is_base64_in_json_and_bytes_in_messagepack() {
+        let histogram = histogram(&[1, 2, 3]).unwrap();
+        let json = serde_json::to_value(&histogram).unwrap();
+        // HdrHistogram's logs write it like this too: base64 of the cookie of compressed V2.
+        assert!(json["encoded"].as_str().unwrap().starts_with("HISTFAAA"));
+        assert_eq!(
+            serde_json::from_value::<Histogram>(json).unwrap(),
+            histogram
+        );
+        let packed = rmp_serde::to_vec_named(&histogram).unwrap();
+        assert!(
+            packed
+                .windows(histogram.encoded.len())
+                .any(|part| part == histogram.encoded.as_slice())
+        );
+        assert_eq!(
+            rmp_serde::from_slice::<Histogram>(&packed).unwrap(),
+            histogram
+        );
     }
 
     #[test]

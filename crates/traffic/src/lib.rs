@@ -18,6 +18,7 @@ pub mod outcome;
 mod pacing;
 pub mod process;
 mod processor;
+mod readable_bytes;
 mod real_time;
 mod round_trips;
 mod running;

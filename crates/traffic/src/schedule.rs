@@ -71,7 +71,8 @@ impl Schedule {
     }
 
     /// Whether a moment, ns since `start_at`, lies in the measured window.
-    pub(crate) fn measures(&self, offset: i64) -> bool {
+    #[must_use]
+    pub fn measures(&self, offset: i64) -> bool {
         self.measured_from() <= offset && offset < self.measured_to()
     }
 }
