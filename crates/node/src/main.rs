@@ -1,4 +1,4 @@
-//! `tbnode`: the agent that runs on every node of a lab.
+//! `tbnode`: the agent that runs on every node of a lab, and the traffic engine on its own between two machines.
 
 mod agent;
 mod capture;
@@ -21,10 +21,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tunnelbench_standalone::StandaloneError;
+use tunnelbench_standalone::command::{KeyArguments, ReceiveArguments, SendArguments};
 
 use crate::enclosure::{Enclosure, UserNamespace};
 
-/// The node agent of tunnelbench.
+/// The traffic engine of tunnelbench between two machines, and its agent on the nodes of labs.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -34,8 +36,21 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure the way to a machine where `receive` runs.
+    Send(Box<SendArguments>),
+    /// Take part in the measurements of `send` on other machines, within limits.
+    Receive(ReceiveArguments),
+    /// Make a key for `receive` and `send`.
+    Key(KeyArguments),
     /// Print the statistics of packet logs.
     Decode(tunnelbench_decode::Arguments),
+    #[command(flatten)]
+    Node(NodeCommand),
+}
+
+/// What the orchestrator of a lab runs.
+#[derive(Subcommand)]
+enum NodeCommand {
     /// Serve on an open descriptor where this process stands.
     Serve {
         /// The descriptor of the byte stream to the orchestrator.
@@ -83,18 +98,29 @@ enum Command {
 fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("tbnode: {message}");
-            ExitCode::FAILURE
+        Err(failure) => {
+            eprintln!("tbnode: {failure}");
+            failure.exit_code()
         }
     }
 }
 
-fn run(command: Command) -> Result<(), String> {
+fn run(command: Command) -> Result<(), StandaloneError> {
     match command {
-        Command::Decode(arguments) => tunnelbench_decode::run(&arguments),
-        Command::Serve { stream } => serve(descriptor(stream)?, None),
-        Command::Enclose {
+        Command::Send(arguments) => arguments.run(),
+        Command::Receive(arguments) => arguments.run(),
+        Command::Key(arguments) => arguments.run(),
+        Command::Decode(arguments) => {
+            tunnelbench_decode::run(&arguments).map_err(StandaloneError::Failed)
+        }
+        Command::Node(command) => serve_lab(command).map_err(StandaloneError::Failed),
+    }
+}
+
+fn serve_lab(command: NodeCommand) -> Result<(), String> {
+    match command {
+        NodeCommand::Serve { stream } => serve(descriptor(stream)?, None),
+        NodeCommand::Enclose {
             stream,
             root,
             host_name,
@@ -113,7 +139,7 @@ fn run(command: Command) -> Result<(), String> {
             })?;
             serve(stream, None)
         }
-        Command::Guest {
+        NodeCommand::Guest {
             host_name,
             ignored: _,
         } => {
@@ -123,7 +149,7 @@ fn run(command: Command) -> Result<(), String> {
             }
             guest::power_off()
         }
-        Command::Wire {
+        NodeCommand::Wire {
             left,
             right,
             enter_user_namespace,

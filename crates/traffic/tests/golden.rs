@@ -19,7 +19,7 @@ use tunnelbench_traffic::outcome::{
     Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples,
     TcpSent, TcpSentStream, UdpReceived, UdpSent,
 };
-use tunnelbench_traffic::process::{Departures, Distribution};
+use tunnelbench_traffic::process::{Departures, Distribution, profiles};
 use tunnelbench_traffic::{Job, Outcome, Schedule};
 
 const SCHEDULE: Schedule = Schedule {
@@ -506,6 +506,12 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
             }),
         ),
     ]
+}
+
+/// The Python side reads the same profiles from the same file: what it makes of them must be this.
+#[test]
+fn profiles_are_read_alike_on_both_sides() {
+    check("profiles/all", &profiles().to_vec());
 }
 
 /// Checks that the file holds exactly this message, and that the message can be read back from it.

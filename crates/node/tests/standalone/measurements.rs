@@ -1,0 +1,128 @@
+//! What is measured.
+
+use serde_json::Value;
+
+use crate::common::{Receiver, key_file, measure};
+
+const SHORT: [&str; 4] = ["--seconds", "0.5", "--warm-up", "0.2s"];
+
+fn number(report: &Value, name: &str) -> f64 {
+    report[name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("no `{name}` in {report}"))
+}
+
+fn check_udp(report: &Value) {
+    assert_eq!(number(report, "sent_packets_per_second"), 200.0);
+    let received = number(report, "received_packets_per_second");
+    assert!(received > 0.0 && received <= 220.0, "{received}");
+    assert!(number(report, "loss_ratio") <= 1.0);
+    assert!(report["delay"]["p50"].as_i64().unwrap() > 0);
+    assert_eq!(report["clock"]["shared"], true);
+    assert_eq!(report["clock"]["uncertainty"], 0);
+    assert_eq!(report["asked"]["payload"], 100);
+}
+
+#[test]
+fn udp_crosses_with_a_key_and_without_over_both_versions_of_ip() {
+    let key = key_file("udp");
+    let with_key = ["--key-file", key.path()];
+    for bind in ["127.0.0.1:0", "[::1]:0"] {
+        for trust in [&["--insecure"][..], &with_key] {
+            let receiver = Receiver::start(bind, trust);
+            let asked = [
+                receiver.address(),
+                "--udp",
+                "--rate",
+                "200pps",
+                "--payload",
+                "100",
+            ];
+            check_udp(&measure(&[&asked[..], &SHORT, trust].concat()));
+        }
+    }
+}
+
+#[test]
+fn a_receiver_on_all_addresses_serves_both_versions_of_ip() {
+    let receiver = Receiver::start("[::]:0", &["--insecure"]);
+    for host in [
+        format!("127.0.0.1:{}", receiver.port()),
+        format!("[::1]:{}", receiver.port()),
+    ] {
+        let asked = [
+            host.as_str(),
+            "--udp",
+            "--rate",
+            "200pps",
+            "--payload",
+            "100",
+            "--insecure",
+        ];
+        check_udp(&measure(&[&asked[..], &SHORT].concat()));
+    }
+}
+
+#[test]
+fn udp_crosses_the_other_way_and_both_ways() {
+    let receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
+    let asked = [
+        receiver.address(),
+        "--udp",
+        "--rate",
+        "200pps",
+        "--payload",
+        "100",
+        "--insecure",
+    ];
+    check_udp(&measure(&[&asked[..], &SHORT, &["--reverse"]].concat()));
+    let both = measure(&[&asked[..], &SHORT, &["--both"]].concat());
+    assert_eq!(number(&both, "sent_packets_per_second"), 400.0);
+    let directions: Vec<_> = both["flows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|flow| &flow["direction"])
+        .collect();
+    assert_eq!(directions, ["forward", "reverse"]);
+}
+
+#[test]
+fn tcp_crosses_in_all_directions() {
+    let key = key_file("tcp");
+    let trust = ["--key-file", key.path()];
+    let receiver = Receiver::start("[::1]:0", &trust);
+    let asked = [
+        receiver.address(),
+        "--tcp",
+        "--rate",
+        "20Mbit",
+        "--streams",
+        "2",
+    ];
+    for direction in [&[][..], &["--reverse"], &["--both"]] {
+        let report = measure(&[&asked[..], &SHORT, &trust, direction].concat());
+        assert!(number(&report, "throughput_bits_per_second") > 1e6);
+        assert!(number(&report, "sent_bits_per_second") > 1e6);
+        assert!(report["round_trip"]["p50"].as_i64().is_some());
+        assert!(report["sent_packets_per_second"].is_null());
+    }
+}
+
+#[test]
+fn a_receiver_for_one_session_ends_after_it() {
+    let mut receiver = Receiver::start("127.0.0.1:0", &["--insecure", "--once"]);
+    let asked = [
+        receiver.address(),
+        "--udp",
+        "--rate",
+        "200pps",
+        "--payload",
+        "100",
+        "--insecure",
+    ];
+    check_udp(&measure(&[&asked[..], &SHORT].concat()));
+    assert_eq!(receiver.event()["event"], "began");
+    assert_eq!(receiver.event()["event"], "ended");
+    assert_eq!(receiver.wait(), Some(0));
+}
