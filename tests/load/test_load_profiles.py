@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tunnelbench.errors import UserError
-from tunnelbench.lab.traffic import Choice, Constant, Exponential, PacketsPerSecond, Talk
+from tunnelbench.lab.traffic import (
+    Choice,
+    Constant,
+    Departures,
+    Distribution,
+    Exponential,
+    PacketsPerSecond,
+    Talk,
+)
 from tunnelbench.load.profiles import Profile, profile, profiles
 
 GOLDEN = Path(__file__).parents[2] / "crates" / "traffic" / "tests" / "golden" / "profiles" / "all.msgpack"
@@ -39,6 +48,13 @@ def test_the_internet_mix_has_sizes_of_ip_packets(name: str, headers: int) -> No
     smallest, *others = (size + headers for size in mix.sizes.values)
     assert others == [576, 1500]
     assert smallest == max(40, 12 + headers)
+
+
+def test_every_profile_and_kind_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "traffic.md").read_text(encoding="utf-8")
+    named = {re.sub("(-crtp)?(-vad)?$", "", name) for name in profiles()}
+    kinds = {kind.__struct_config__.tag for kind in (*Departures.__args__, *Distribution.__args__)}
+    assert [name for name in sorted(named | kinds) if f"| `{name}`" not in page] == []
 
 
 def test_an_unknown_profile_is_the_users_to_mend() -> None:

@@ -165,6 +165,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn any_text_is_parsed_or_refused(text: String) {
             let _ = parse(&text);
