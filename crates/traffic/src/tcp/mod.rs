@@ -8,6 +8,7 @@ mod pace;
 mod receive;
 mod sampling;
 mod send;
+mod wakeups;
 mod welcome;
 
 pub(crate) use open::{connect, listen};

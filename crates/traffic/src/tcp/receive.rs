@@ -9,6 +9,7 @@ use crate::processor::ProcessorMeter;
 use crate::schedule::Schedule;
 use crate::series::ArrivalCounter;
 use crate::tcp::flow::{HANG_UP, Stream, Trial, is_waiting};
+use crate::tcp::wakeups::Wakeups;
 
 /// Length of a step of the series, ns.
 const SERIES_STEP: u64 = 100_000_000;
@@ -27,6 +28,7 @@ pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, T
     let mut buffer = vec![0; READ_BYTES];
     let mut arrivals = ArrivalCounter::new(trial.schedule, SERIES_STEP);
     let mut processor = ProcessorMeter::new(trial.schedule);
+    let mut wakeups = Wakeups::new(&stream.socket);
     let mut total_bytes = 0;
     loop {
         let outcome = (&stream.socket).read(&mut buffer);
@@ -38,6 +40,7 @@ pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, T
             Ok(read) => {
                 total_bytes += read as u64;
                 arrivals.add(now, read as u64);
+                wakeups.read(now, read);
             }
             Err(failure) if is_waiting(&failure) => {}
             Err(_) if now >= trial.schedule.measured_to() => break,
