@@ -101,7 +101,14 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         schedule=SCHEDULE,
         side="send",
         options=messages.TcpOptions(
-            write_bytes=131_072, streams=4, content=messages.Pattern(bytes([0, 255, 128]))
+            write_bytes=131_072,
+            streams=4,
+            messages=messages.Messages(
+                departures=messages.Process(messages.Exponential(1e6)),
+                sizes=messages.Constant(100),
+                seed=42,
+            ),
+            content=messages.Pattern(bytes([0, 255, 128])),
         ),
     )
     assert read("job_echo_serve") == messages.EchoServe(
@@ -255,6 +262,9 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
                 ),
             )
         ],
+        messages=messages.MessagesSent(
+            measured=messages.Tally(7, 700), total=messages.Tally(9, 900), behind=1, departure_error=None
+        ),
     )
     assert read("outcome_tcp_listen") == messages.TcpListened(2, 1, messages.TcpFlow(sent=sent))
     assert read("outcome_echo_serve") == messages.Echoed(messages.Tally(10, 5_120), 1)

@@ -84,7 +84,7 @@ impl Agent {
     fn carry_out(&mut self, call: Call) {
         let Call { id, request } = call;
         match request {
-            Request::StartTraffic { job } => self.start_traffic(id, job),
+            Request::StartTraffic { job } => self.start_traffic(id, *job),
             Request::Input {
                 process,
                 data,

@@ -68,7 +68,7 @@ pub enum Request {
     /// Stop a capture and give what it saw.
     StopCapture { capture: u32 },
     /// Send or receive measured traffic.
-    StartTraffic { job: traffic::Job },
+    StartTraffic { job: Box<traffic::Job> },
     /// End measured traffic early; its outcome still arrives as an event.
     StopTraffic { traffic: u32 },
     /// End everything on this node.

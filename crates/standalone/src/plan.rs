@@ -129,6 +129,7 @@ fn udp_receive(udp: &UdpTraffic, stand: Stand) -> Job {
 
 fn tcp_options(tcp: &TcpTraffic, step: u64) -> TcpOptions {
     TcpOptions {
+        messages: None,
         write_bytes: tcp.write_bytes,
         streams: tcp.streams,
         rate: tcp.rate,

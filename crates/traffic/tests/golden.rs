@@ -11,15 +11,15 @@ use serde::de::DeserializeOwned;
 use serde_bytes::ByteBuf;
 use tunnelbench_traffic::histogram::{Histogram, Unit};
 use tunnelbench_traffic::job::{
-    Content, EchoDestination, EchoProbe, EchoServe, ProbePlan, Protocol, Rate, Side, SocketOptions,
-    TcpConnect, TcpListen, TcpOptions, Timestamps, UdpReceive, UdpSend,
+    Content, EchoDestination, EchoProbe, EchoServe, Messages, ProbePlan, Protocol, Rate, Side,
+    SocketOptions, TcpConnect, TcpListen, TcpOptions, Timestamps, UdpReceive, UdpSend,
 };
 use tunnelbench_traffic::outcome::{
-    DelayVariation, Echoed, FlowReport, FlowSeries, LossBursts, Probed, RoundTripSeries, Series,
-    Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples,
-    TcpSent, TcpSentStream, UdpReceived, UdpSent,
+    DelayVariation, Echoed, FlowReport, FlowSeries, LossBursts, MessagesSent, Probed,
+    RoundTripSeries, Series, Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived,
+    TcpReceivedStream, TcpSamples, TcpSent, TcpSentStream, UdpReceived, UdpSent,
 };
-use tunnelbench_traffic::process::{Departures, Distribution, profiles};
+use tunnelbench_traffic::process::{Departures, Distribution, Sizes, profiles};
 use tunnelbench_traffic::{Job, Outcome, Schedule};
 
 const SCHEDULE: Schedule = Schedule {
@@ -46,6 +46,7 @@ fn jobs() -> [(&'static str, Job); 7] {
         congestion_control: Some("cubic".into()),
         mss: Some(1_200),
         sample: 10_000_000,
+        messages: None,
         socket: buffer(1_048_576),
     };
     let plain = TcpOptions {
@@ -56,6 +57,13 @@ fn jobs() -> [(&'static str, Job); 7] {
         congestion_control: None,
         mss: None,
         rate: None,
+        messages: Some(Messages {
+            departures: Departures::Process {
+                interval: Distribution::Exponential { mean: 1e6 },
+            },
+            sizes: Sizes::constant(100),
+            seed: 42,
+        }),
         sample: 100_000_000,
         socket: SocketOptions::default(),
         ..options.clone()
@@ -419,6 +427,7 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
                         ],
                         series,
                         longest_gap: 0,
+                        messages: None,
                     }),
                 },
             }),
@@ -439,6 +448,18 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
                         minimum_round_trip: Some(300_000),
                         round_trip: Some(histogram.clone()),
                         step: 100_000_000,
+                        messages: Some(MessagesSent {
+                            measured: Tally {
+                                packets: 7,
+                                bytes: 700,
+                            },
+                            total: Tally {
+                                packets: 9,
+                                bytes: 900,
+                            },
+                            behind: 1,
+                            departure_error: None,
+                        }),
                         streams: vec![TcpSentStream {
                             measured_bytes: 70_000,
                             processor: 1_000_000,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use content::Content;
 pub use echo::{EchoDestination, EchoProbe, EchoServe, ProbePlan, Protocol};
 pub use socket_options::SocketOptions;
-pub use tcp::{Side, TcpConnect, TcpListen, TcpOptions};
+pub use tcp::{Messages, Side, TcpConnect, TcpListen, TcpOptions};
 pub use udp_receive::{Timestamps, UdpReceive};
 pub use udp_send::{Rate, UdpSend};
 

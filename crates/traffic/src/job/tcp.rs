@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Content, SocketOptions, text};
+use crate::process::{Departures, Sizes};
 use crate::schedule::Schedule;
 
 /// Opens TCP connections to a [`TcpListen`] job.
@@ -55,6 +56,9 @@ pub struct TcpOptions {
     /// Payload bits per second of all streams together; as fast as TCP takes them where there is none.
     #[serde(default)]
     pub rate: Option<u64>,
+    /// Messages instead of writes one after the other: `write_bytes` and `rate` don't apply, and there is one stream.
+    #[serde(default)]
+    pub messages: Option<Messages>,
     /// What is written.
     pub content: Content,
     /// TCP_NODELAY.
@@ -72,6 +76,18 @@ pub struct TcpOptions {
     /// How the sockets are set up. A given port leaves room for one stream; without a buffer the system tunes it itself.
     #[serde(default)]
     pub socket: SocketOptions,
+}
+
+/// Messages that an application sends over one stream, each at its own time. Both ends must say the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Messages {
+    /// When each is due.
+    pub departures: Departures,
+    /// Bytes of each, 12 to 65535, with a header that says which one it is.
+    pub sizes: Sizes,
+    /// Where the random ones of both begin: the same seed sends the same messages.
+    pub seed: u64,
 }
 
 /// What a job does with its TCP streams, whoever connects.

@@ -13,8 +13,8 @@ pub use echo::{Echoed, Probed};
 pub use flow::{DelayVariation, FlowReport, FlowSeries, LossBursts};
 pub use round_trips::RoundTripSeries;
 pub use tcp::{
-    TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples, TcpSent,
-    TcpSentStream,
+    MessagesSent, TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples,
+    TcpSent, TcpSentStream,
 };
 pub use udp_received::UdpReceived;
 pub use udp_sent::UdpSent;

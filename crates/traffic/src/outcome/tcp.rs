@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
-use crate::outcome::Series;
+use crate::outcome::{FlowReport, Series, Tally};
 
 /// What one end of a TCP job did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +47,22 @@ pub struct TcpSent {
     pub step: u64,
     /// Each stream.
     pub streams: Vec<TcpSentStream>,
+    /// Of a job with messages.
+    pub messages: Option<MessagesSent>,
+}
+
+/// The messages that a sender handed to the system in whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessagesSent {
+    /// Due in the measured window.
+    pub measured: Tally,
+    /// In all phases.
+    pub total: Tally,
+    /// How long the first message that was left at the end of the schedule had been due then, ns: above 0 TCP was too
+    /// slow for the messages.
+    pub behind: u64,
+    /// Departure minus intended departure in the measured window; none where nothing was due.
+    pub departure_error: Option<Histogram>,
 }
 
 /// What one stream sent.
@@ -120,6 +136,8 @@ pub struct TcpReceived {
     pub series: Series,
     /// The longest time in the measured window in which nothing arrived on one stream, ns.
     pub longest_gap: u64,
+    /// The account of all messages of a job with messages; a message arrives with its last byte.
+    pub messages: Option<FlowReport>,
 }
 
 /// What one stream received.

@@ -9,16 +9,19 @@ use std::time::Duration;
 use socket2::Socket;
 
 use crate::clock::{STOP_LATENCY, Timeline};
+use crate::content::Material;
 use crate::error::TrafficError;
 use crate::job::{Side, TcpOptions};
 use crate::outcome::TcpFlow;
 use crate::schedule::Schedule;
 use crate::tcp::options::congestion_control;
 use crate::tcp::sampling::sample;
+use crate::tcp::send::Payload;
 use crate::tcp::{receive, send};
 
-/// How long an end waits for the other to hang up or to have nothing more to say.
-pub(super) const HANG_UP: Duration = Duration::from_millis(500);
+/// How long before a departure its thread starts to watch the clock, ns, and the most of the wait that it may spend on it.
+const LONGEST_SPIN: i64 = 50_000;
+const SPIN_SHARE: i64 = 8;
 
 /// One connection.
 pub(super) struct Stream {
@@ -41,6 +44,8 @@ impl Stream {
 pub(super) struct Trial<'a> {
     pub side: Side,
     pub options: &'a TcpOptions,
+    /// What a sender sends.
+    pub material: Option<&'a Material>,
     pub schedule: Schedule,
     pub timeline: Timeline,
     /// Set from outside, and by a thread that fails, so that the others need not go on.
@@ -58,26 +63,24 @@ pub(super) fn drive(streams: &[Stream], trial: Trial) -> Result<TcpFlow, Traffic
         time_limits().map_err(TrafficError::io("set the time limits of a connection"))?;
     }
     let congestion_control = congestion_control(&streams[0].socket)?;
-    let content = if trial.side.sends() {
-        send::content(trial.options)?
-    } else {
-        Vec::new()
-    };
+    let payload = trial
+        .material
+        .map(|material| Payload::new(trial.options, material));
     let (sent, received, sampled) = scope(|scope| {
-        let senders = streams
+        let sending = payload
             .iter()
-            .filter(|_| trial.side.sends())
-            .map(|stream| trial.spawn(scope, || send::send(trial, stream, &content)))
+            .flat_map(|payload| streams.iter().map(move |stream| (stream, payload)));
+        let senders = sending
+            .map(|(stream, payload)| trial.spawn(scope, move || send::send(trial, stream, payload)))
             .collect();
         let receivers = streams
             .iter()
             .filter(|_| trial.side.receives())
             .map(|stream| trial.spawn(scope, move || receive::receive(trial, stream)))
             .collect();
-        let sampler = Some(())
-            .filter(|()| trial.side.sends())
-            .map(|()| trial.spawn(scope, move || sample(trial, streams)))
-            .into_iter()
+        let sampler = payload
+            .iter()
+            .map(|_| trial.spawn(scope, move || sample(trial, streams)))
             .collect();
         (join(senders), join(receivers), join(sampler))
     });
@@ -97,7 +100,7 @@ pub(super) fn drive(streams: &[Stream], trial: Trial) -> Result<TcpFlow, Traffic
         received: trial
             .side
             .receives()
-            .then(|| receive::sum(trial.schedule, &received))
+            .then(|| receive::sum(trial.schedule, received))
             .transpose()?,
     })
 }
@@ -112,6 +115,19 @@ impl<'env> Trial<'env> {
         work: impl FnOnce() -> Result<T, TrafficError> + Send + 'scope,
     ) -> Thread<'scope, T> {
         scope.spawn(move || work().inspect_err(|_| self.stop.store(true, Ordering::Relaxed)))
+    }
+
+    /// Waits for a moment of the schedule, or for its end; false where it is to stop.
+    pub fn wait_until(&self, due: i64) -> bool {
+        let due = due.min(self.schedule.end());
+        let spin = (due - self.timeline.elapsed()) / SPIN_SHARE;
+        self.timeline
+            .wait_until(due, spin.clamp(0, LONGEST_SPIN), self.stop)
+    }
+
+    /// Whether all that was sent is to arrive: to drop it would cut the other way short, or messages.
+    pub fn hears_out(&self) -> bool {
+        self.side == Side::Both || self.options.messages.is_some()
     }
 
     /// Whether the schedule ends here; an error where that is too early.

@@ -32,6 +32,16 @@ pub(super) fn information(socket: &Socket) -> io::Result<TcpInformation> {
     parse(&bytes[..length]).ok_or_else(too_short)
 }
 
+/// Whether the other end has acknowledged all there was to say, the end of the stream included.
+pub(super) fn is_delivered(socket: &Socket) -> io::Result<bool> {
+    const FIN_WAIT_1: u8 = 4;
+    const LAST_ACK: u8 = 9;
+    const CLOSING: u8 = 11;
+    let mut state = [0];
+    option_bytes(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut state)?;
+    Ok(!matches!(state[0], FIN_WAIT_1 | LAST_ACK | CLOSING))
+}
+
 /// None where the kernel tells less than all Linux since 2.6 do.
 fn parse(bytes: &[u8]) -> Option<TcpInformation> {
     let short = |at: usize| {

@@ -1,10 +1,13 @@
 //! Traffic over TCP connections.
 
+mod bulk;
+mod ending;
 mod flow;
 mod information;
+mod message;
+mod message_send;
 mod open;
 mod options;
-mod pace;
 mod receive;
 mod sampling;
 mod send;

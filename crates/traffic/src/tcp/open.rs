@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
 use crate::clock::{STOP_LATENCY, Timeline, realtime};
+use crate::content::Material;
 use crate::error::TrafficError;
 use crate::job::{Side, TcpConnect, TcpListen, TcpOptions};
 use crate::outcome::{Outcome, TcpCarried};
@@ -31,6 +32,7 @@ pub(crate) fn connect(job: TcpConnect) -> Result<Running, TrafficError> {
             "the time limit for connecting is 1 ns to 60 s".into(),
         ));
     }
+    let material = material(job.side, &job.options)?;
     let deadline = Instant::now() + Duration::from_nanos(job.connect_timeout);
     let streams = (0..job.options.streams)
         .map(|index| connect_stream(&job, index, deadline))
@@ -45,6 +47,7 @@ pub(crate) fn connect(job: TcpConnect) -> Result<Running, TrafficError> {
         let trial = Trial {
             side: job.side,
             options: &job.options,
+            material: material.as_ref(),
             schedule: job.schedule,
             timeline,
             stop,
@@ -61,6 +64,7 @@ pub(crate) fn connect(job: TcpConnect) -> Result<Running, TrafficError> {
 /// Listens and starts the job.
 pub(crate) fn listen(job: TcpListen) -> Result<Running, TrafficError> {
     validate(&job.schedule, &job.options)?;
+    let material = material(job.side, &job.options)?;
     let socket = job.options.open(job.bind)?;
     let listening = || -> io::Result<()> {
         socket.set_reuse_address(true)?;
@@ -80,6 +84,7 @@ pub(crate) fn listen(job: TcpListen) -> Result<Running, TrafficError> {
         let trial = Trial {
             side: job.side,
             options: &job.options,
+            material: material.as_ref(),
             schedule: job.schedule,
             timeline,
             stop,
@@ -97,6 +102,11 @@ pub(crate) fn listen(job: TcpListen) -> Result<Running, TrafficError> {
 fn validate(schedule: &Schedule, options: &TcpOptions) -> Result<(), TrafficError> {
     schedule.validate(realtime(), 0)?;
     options.validate()
+}
+
+/// What there is to send.
+fn material(side: Side, options: &TcpOptions) -> Result<Option<Material>, TrafficError> {
+    side.sends().then(|| options.content.load()).transpose()
 }
 
 fn connect_stream(job: &TcpConnect, index: u16, deadline: Instant) -> Result<Stream, TrafficError> {

@@ -38,6 +38,14 @@ impl TcpOptions {
                 "a rate has 1 bit per second or more; leave it out for as fast as possible".into(),
             );
         }
+        if let Some(messages) = &self.messages {
+            messages.plan()?;
+            if self.streams != 1 || self.rate.is_some() {
+                return invalid(
+                    "messages go over one stream and at their own times; start a job for each such stream".into(),
+                );
+            }
+        }
         if self.sample < SHORTEST_SAMPLE {
             return invalid(format!(
                 "TCP_INFO is sampled every {SHORTEST_SAMPLE} ns or less often, not every {}",

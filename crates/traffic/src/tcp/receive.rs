@@ -1,14 +1,17 @@
-//! Receives from one TCP stream.
+//! Receives from one TCP stream, in bulk or in messages.
 
 use std::io::Read;
+use std::sync::atomic::Ordering;
 
+use crate::account::{FlowAccount, Observed};
 use crate::error::TrafficError;
-use crate::job::Side;
 use crate::outcome::{TcpReceived, TcpReceivedStream};
 use crate::processor::ProcessorMeter;
 use crate::schedule::Schedule;
 use crate::series::ArrivalCounter;
-use crate::tcp::flow::{HANG_UP, Stream, Trial, is_waiting};
+use crate::tcp::ending::HANG_UP;
+use crate::tcp::flow::{Stream, Trial, is_waiting};
+use crate::tcp::message::{Message, MessageReader};
 use crate::tcp::wakeups::Wakeups;
 
 /// Length of a step of the series, ns.
@@ -21,14 +24,58 @@ pub(super) struct ReceivedStream {
     total_bytes: u64,
     processor: u64,
     arrivals: ArrivalCounter,
+    messages: Option<FlowAccount>,
 }
 
-/// Reads until the schedule ends.
+/// What is done with the bytes that arrive.
+enum Reader<'a> {
+    Bulk(Wakeups<'a>),
+    Messages(Box<(MessageReader, FlowAccount)>),
+}
+
+impl<'a> Reader<'a> {
+    fn new(trial: Trial, stream: &'a Stream) -> Result<Self, TrafficError> {
+        if trial.options.messages.is_none() {
+            return Ok(Self::Bulk(Wakeups::new(&stream.socket)));
+        }
+        let account = FlowAccount::new(trial.schedule, SERIES_STEP)?;
+        Ok(Self::Messages(Box::new((
+            MessageReader::default(),
+            account,
+        ))))
+    }
+
+    fn take(&mut self, stream: &Stream, now: i64, piece: &[u8]) -> Result<(), TrafficError> {
+        match self {
+            Self::Bulk(wakeups) => wakeups.read(now, piece.len()),
+            Self::Messages(messages) => {
+                let (reader, account) = messages.as_mut();
+                let complete = |message: Message| {
+                    let intended = message.intended as i64;
+                    account.observe(&Observed {
+                        sequence: message.sequence,
+                        intended,
+                        sent: message
+                            .lateness
+                            .map(|lateness| intended + i64::from(lateness)),
+                        arrived: now,
+                        bytes: message.bytes.into(),
+                    });
+                };
+                let strange = |_| stream.broken(now, "what it sends is not messages of this job");
+                reader.push(piece, complete).map_err(strange)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads until the schedule ends, or until the stream does where all that was sent counts.
 pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, TrafficError> {
     let mut buffer = vec![0; READ_BYTES];
+    let mut reader = Reader::new(trial, stream)?;
     let mut arrivals = ArrivalCounter::new(trial.schedule, SERIES_STEP);
     let mut processor = ProcessorMeter::new(trial.schedule);
-    let mut wakeups = Wakeups::new(&stream.socket);
     let mut total_bytes = 0;
     loop {
         let outcome = (&stream.socket).read(&mut buffer);
@@ -40,13 +87,13 @@ pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, T
             Ok(read) => {
                 total_bytes += read as u64;
                 arrivals.add(now, read as u64);
-                wakeups.read(now, read);
+                reader.take(stream, now, &buffer[..read])?;
             }
             Err(failure) if is_waiting(&failure) => {}
             Err(_) if now >= trial.schedule.measured_to() => break,
             Err(failure) => return Err(stream.broken(now, &failure.to_string())),
         }
-        if trial.is_over(now)? && (trial.side == Side::Receive || is_drained(trial, now)) {
+        if trial.is_over(now)? && !still_listens(trial, now) {
             break;
         }
     }
@@ -54,19 +101,23 @@ pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, T
         total_bytes,
         processor: processor.finish(),
         arrivals,
+        messages: match reader {
+            Reader::Bulk(_) => None,
+            Reader::Messages(messages) => Some(messages.1),
+        },
     })
 }
 
-/// Whether an end that also sends has read long enough for what was under way when the schedule ended: without that,
-/// its hanging up would cut the other end's stream short.
-fn is_drained(trial: Trial, now: i64) -> bool {
-    now >= trial.schedule.end() + HANG_UP.as_nanos() as i64
+/// Whether what was under way when the schedule ended may still come in.
+fn still_listens(trial: Trial, now: i64) -> bool {
+    let is_in_time = now < trial.schedule.end() + HANG_UP.as_nanos() as i64;
+    trial.hears_out() && is_in_time && !trial.stop.load(Ordering::Relaxed)
 }
 
 /// The sum of all streams; an error where nothing was carried.
 pub(super) fn sum(
     schedule: Schedule,
-    streams: &[ReceivedStream],
+    mut streams: Vec<ReceivedStream>,
 ) -> Result<TcpReceived, TrafficError> {
     let mut all = ArrivalCounter::new(schedule, SERIES_STEP);
     streams
@@ -77,6 +128,7 @@ pub(super) fn sum(
             "no byte arrived over TCP in the measured window".into(),
         ));
     }
+    let messages = streams.iter_mut().find_map(|stream| stream.messages.take());
     Ok(TcpReceived {
         measured_bytes: all.measured().bytes,
         total_bytes: streams.iter().map(|stream| stream.total_bytes).sum(),
@@ -93,5 +145,6 @@ pub(super) fn sum(
             .map(|stream| stream.arrivals.longest_gap())
             .max()
             .unwrap_or(0),
+        messages: messages.map(FlowAccount::finish),
     })
 }

@@ -1,10 +1,14 @@
 //! TCP jobs against each other.
 
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use tunnelbench_traffic::job::{Content, Side, SocketOptions, TcpConnect, TcpListen, TcpOptions};
+use tunnelbench_traffic::job::{
+    Content, Messages, Side, SocketOptions, TcpConnect, TcpListen, TcpOptions,
+};
 use tunnelbench_traffic::outcome::{TcpFlow, TcpReceived, TcpSent};
+use tunnelbench_traffic::process::{Departures, Distribution, Sizes};
 use tunnelbench_traffic::{Job, Outcome, Schedule, TrafficError, start};
 
 use crate::common::*;
@@ -14,6 +18,7 @@ fn options() -> TcpOptions {
         write_bytes: 65_536,
         streams: 1,
         rate: None,
+        messages: None,
         content: Content::Random,
         no_delay: false,
         congestion_control: None,
@@ -166,6 +171,76 @@ fn connections_are_sampled_from_start_to_end() {
     assert!(sent.segments.unwrap() > 0 && sent.retransmits <= sent.segments.unwrap());
 }
 
+fn telnet() -> TcpOptions {
+    TcpOptions {
+        messages: Some(Messages {
+            departures: Departures::Process {
+                interval: Distribution::Exponential { mean: 1e6 },
+            },
+            sizes: Sizes(Distribution::Uniform {
+                low: 1.0,
+                high: 60.0,
+            }),
+            seed: 42,
+        }),
+        no_delay: true,
+        ..options()
+    }
+}
+
+#[test]
+fn messages_are_each_accounted_for() {
+    let [left, right] = tcp_pair(Side::Both, 1, &telnet());
+    for (from, to) in [(&left, &right), (&right, &left)] {
+        let (sent, received) = (from.sent.as_ref().unwrap(), to.received.as_ref().unwrap());
+        let (sent, flow) = (
+            sent.messages.as_ref().unwrap(),
+            received.messages.as_ref().unwrap(),
+        );
+        assert!(sent.measured.packets > 0 && sent.measured.packets < sent.total.packets);
+        assert_eq!((flow.measured, flow.total), (sent.measured, sent.total));
+        assert_eq!((flow.duplicates, flow.reordered), (0, 0));
+        assert_eq!(flow.delay.as_ref().unwrap().count, sent.measured.packets);
+        let error = sent.departure_error.as_ref().unwrap();
+        assert_eq!((error.count, error.negative), (sent.measured.packets, 0));
+    }
+}
+
+#[test]
+fn messages_that_come_as_fast_as_possible_fill_the_stream() {
+    let messages = Messages {
+        departures: Departures::Max,
+        sizes: Sizes::constant(40_000),
+        seed: 0,
+    };
+    let options = TcpOptions {
+        messages: Some(messages),
+        ..options()
+    };
+    let (sent, received) = sent_and_received(tcp_pair(Side::Receive, 1, &options));
+    assert_eq!(
+        received.messages.unwrap().total,
+        sent.messages.unwrap().total
+    );
+}
+
+#[test]
+fn a_stream_of_something_else_than_messages_is_an_error() {
+    let listener = TcpListen {
+        options: telnet(),
+        ..tcp_listen(Side::Receive)
+    };
+    let listener = start(Job::TcpListen(listener)).unwrap();
+    let mut peer = TcpStream::connect(bound(&listener)).unwrap();
+    greet(&mut peer, 7, 0).unwrap();
+    peer.write_all(&[0; 100]).unwrap();
+    let outcome = listener.finish();
+    assert!(
+        matches!(outcome, Err(TrafficError::Broken { .. })),
+        "{outcome:?}"
+    );
+}
+
 #[test]
 fn a_paced_job_sends_no_more_than_asked() {
     let paced = TcpOptions {
@@ -271,7 +346,6 @@ fn a_listener_turns_strangers_away() {
 
 /// Introduces a stream as a connecting job does.
 fn greet(stream: &mut TcpStream, session: u64, index: u16) -> std::io::Result<()> {
-    use std::io::{Read, Write};
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
     let hello = [&b"tbtc"[..], &session.to_be_bytes(), &index.to_be_bytes()].concat();
     stream.write_all(&hello)?;
@@ -330,6 +404,13 @@ fn tcp_jobs_beyond_the_limits_are_refused() {
             options: TcpOptions {
                 rate: Some(0),
                 ..options()
+            },
+            ..tcp_listen(Side::Send)
+        }),
+        Job::TcpListen(TcpListen {
+            options: TcpOptions {
+                streams: 2,
+                ..telnet()
             },
             ..tcp_listen(Side::Send)
         }),

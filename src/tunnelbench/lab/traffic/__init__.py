@@ -60,6 +60,8 @@ from tunnelbench.lab.traffic.process import (
 )
 from tunnelbench.lab.traffic.tcp import (
     DEFAULT_CONNECT_TIMEOUT,
+    Messages,
+    MessagesSent,
     Side,
     TcpConnect,
     TcpConnected,
@@ -115,6 +117,8 @@ __all__ = [
     "Listed",
     "LossBursts",
     "MaximumRate",
+    "Messages",
+    "MessagesSent",
     "Mixture",
     "Normal",
     "Outcome",

@@ -12,13 +12,25 @@ from tunnelbench.lab.traffic.common import (
     Series,
     SocketOptions,
     Tagged,
+    Tally,
 )
+from tunnelbench.lab.traffic.flow import FlowReport
+from tunnelbench.lab.traffic.process import Departures, Sizes
 
 Side = Literal["send", "receive", "both"]
 """What a job does with its streams, whoever connects."""
 
 DEFAULT_CONNECT_TIMEOUT = 3_000_000_000
 """How long all TCP streams together may take to connect, ns."""
+
+
+class Messages(Message, frozen=True, kw_only=True):
+    """Messages that an application sends over one stream, each at its own time. Both ends say the same."""
+
+    departures: Departures
+    sizes: Sizes
+    """Bytes of each, 12 to 65535."""
+    seed: int
 
 
 class TcpOptions(Message, frozen=True, kw_only=True):
@@ -30,6 +42,8 @@ class TcpOptions(Message, frozen=True, kw_only=True):
     """Connections side by side; both ends must agree."""
     rate: int | None = None
     """Payload bits per second of all streams together; as fast as TCP takes them where there is none."""
+    messages: Messages | None = None
+    """Instead of writes in a row: `write_bytes` and `rate` don't apply, and there is one stream."""
     content: Content
     no_delay: bool = False
     congestion_control: str | None = None
@@ -106,6 +120,17 @@ class TcpSamples(Message, frozen=True, kw_only=True):
     delivery_rate: Samples
 
 
+class MessagesSent(Message, frozen=True, kw_only=True):
+    """The messages that a sender handed to the system in whole."""
+
+    measured: Tally
+    """Due in the measured window."""
+    total: Tally
+    behind: int
+    """How long the first that was left at the end had been due then, ns: above 0 TCP was too slow."""
+    departure_error: Histogram | None
+
+
 class TcpSentStream(Message, frozen=True, kw_only=True):
     """What one stream sent."""
 
@@ -135,6 +160,8 @@ class TcpSent(Message, frozen=True, kw_only=True):
     step: int
     """Time between two samples, ns."""
     streams: list[TcpSentStream]
+    messages: MessagesSent | None = None
+    """Of a job with messages."""
 
 
 class TcpReceivedStream(Message, frozen=True, kw_only=True):
@@ -155,6 +182,8 @@ class TcpReceived(Message, frozen=True, kw_only=True):
     series: Series
     longest_gap: int
     """The longest time in the measured window without an arrival on one stream, ns."""
+    messages: FlowReport | None = None
+    """The account of all messages of a job with messages; a message arrives with its last byte."""
 
 
 class TcpFlow(Message, frozen=True):
