@@ -12,8 +12,9 @@ import sys
 from common import bench, spread, table
 
 from tunnelbench.campaign.trial import run_trial
-from tunnelbench.study.cells import Point
 from tunnelbench.study.model import Method
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import MAXIMUM
 
 METHOD = Method().model_copy(update={"trial": 4.0, "warm_up": 1.0, "cool_down": 0.0})
 
@@ -38,7 +39,7 @@ async def main(repeats: int, kinds: list[str]) -> None:
 
 def point(load: str) -> Point:
     """As fast as possible."""
-    return Point(transport="udp", ip="ipv4", payload_bytes=64, rate="max", direction="forward", load=load)
+    return Point(transport="udp", ip="ipv4", payload_bytes=64, rate=MAXIMUM, direction="forward", load=load)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import sys
 from common import bench, spread, table
 
 from tunnelbench.campaign.trial import run_trial
-from tunnelbench.study.cells import Point
 from tunnelbench.study.model import Method
+from tunnelbench.study.points import Point
 
 USUAL = (
     "namespaces:open",

@@ -18,6 +18,7 @@ from tunnelbench.analysis.checks import (
 )
 from tunnelbench.analysis.summary import summarise
 from tunnelbench.analysis.warnings import MissingBaseline
+from tunnelbench.study.quantity import SendingRate
 
 
 def rounds_of(vpn: str, *values: float, **changed: object) -> list[Row]:
@@ -109,13 +110,13 @@ def test_no_drift(vpn: str, values: tuple[float, ...]) -> None:
 def test_a_sender_that_misses_its_rate() -> None:
     udp = {"transport": "udp", "payload_bytes": 1400, "metric": "offered"}
     rows = [
-        *rounds_of("ipip", 90.0, 95.0, 91.0, **udp, rate="100000000"),
-        *rounds_of("gre", 99.0, 99.9, 99.5, **udp, rate="100000000"),
+        *rounds_of("ipip", 90.0, 95.0, 91.0, **udp, rate="100 Mbit/s"),
+        *rounds_of("gre", 99.0, 99.9, 99.5, **udp, rate="100 Mbit/s"),
         *rounds_of("open", 90.0, **udp, rate="max"),
     ]
     (warning,) = slow_senders(summarise(frame(rows)))
     assert warning.cell.treatment.vpn == "ipip"
-    assert warning.cell.point.rate == 100_000_000
+    assert warning.cell.point.rate == SendingRate(100_000_000)
     assert (warning.asked, warning.offered) == (100.0, 91.0)
     assert "asked for 100 Mbit/s, the sender offered 91 Mbit/s" in warning.message
 
@@ -126,7 +127,7 @@ def test_every_warning_has_its_own_kind_and_advice() -> None:
         *rounds_of("open", 100.0, 90.0, 80.0, 70.0, 60.0),
         *rounds_of("ipip", 100.0, 50.0),
         *rounds_of("gre", 10.0, runtime="kernel"),
-        *rounds_of("ipip", 10.0, **udp, metric="offered", rate="100000000"),
+        *rounds_of("ipip", 10.0, **udp, metric="offered", rate="100 Mbit/s"),
     ]
     trials = frame(rows)
     warnings = warnings_about(trials, summarise(trials))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tunnelbench.store.model import CampaignRecord, InstanceRecord, TrialRecord, Versions
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.study.cells import Cell, Point, Treatment
+from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.points import Point
 from tunnelbench.witness.evidence import Evidence
 
 

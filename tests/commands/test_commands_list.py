@@ -33,9 +33,9 @@ def test_every_vpn_is_one_line_of_80_columns() -> None:
 @pytest.mark.parametrize(
     ("vpn", "suites", "carries"),
     [
-        ("open", "1", "TCP, UDP; IPv4, IPv6"),
-        ("ipip", "1", "TCP, UDP; IPv4"),
-        ("openvpn", str(len(all_tunnels()["openvpn"].suites)), "TCP, UDP; IPv4, IPv6"),
+        ("open", "1", "IPv4, IPv6"),
+        ("ipip", "1", "IPv4"),
+        ("openvpn", str(len(all_tunnels()["openvpn"].suites)), "IPv4, IPv6"),
         ("ssh-port-forwarding", str(len(all_tunnels()["ssh-port-forwarding"].suites)), "TCP; IPv4, IPv6"),
     ],
 )
@@ -50,7 +50,7 @@ def test_json_names_every_suite() -> None:
     assert {name: vpn["suites"] for name, vpn in vpns.items()} == {
         name: list(tunnel.suites) for name, tunnel in all_tunnels().items()
     }
-    assert vpns["ipip"]["carries"] == ["tcp over ipv4", "udp over ipv4"]
+    assert vpns["ipip"]["carries"] == ["icmp over ipv4", "tcp over ipv4", "udp over ipv4"]
 
 
 def test_suites_are_written_as_studies_name_them() -> None:

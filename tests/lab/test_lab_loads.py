@@ -17,14 +17,16 @@ from tunnelbench.lab.lab import Lab, LabPlan
 from tunnelbench.lab.runtimes import programs_missing
 from tunnelbench.lab.topology import TOPOLOGIES, Family
 from tunnelbench.load import drivers
-from tunnelbench.load.base import Direction, Endpoint, InternetProtocol, LoadDriver, Transport, Workload
+from tunnelbench.load.base import Endpoint, LoadDriver, Workload
+from tunnelbench.study.quantity import MAXIMUM, Rate, SendingRate
+from tunnelbench.study.vocabulary import Direction, InternetProtocol, Transport
 from tunnelbench.tunnels.base import NO_SUITE, Gateway
 from tunnelbench.tunnels.path import SERVICE_PORT
 from tunnelbench.tunnels.plain import TUNNEL
 
 pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
 
-RATE = 4e6
+RATE = 4_000_000
 PAYLOAD = 1000
 ALL = [pytest.param(driver, id=name) for name, driver in drivers().items()]
 
@@ -46,7 +48,7 @@ async def measure(
     driver: LoadDriver,
     transport: Transport,
     direction: Direction,
-    rate: float | None,
+    rate: Rate | None,
     ip: InternetProtocol = "ipv4",
 ) -> dict[str, float]:
     lacking = await programs_missing(lab.plan.image, driver.programs)
@@ -92,7 +94,9 @@ async def test_udp_arrives_at_the_rate_that_was_sent(
     lab: Lab, driver: LoadDriver, direction: Direction
 ) -> None:
     # Debian builds netperf without rate control.
-    metrics = await measure(lab, driver, "udp", direction, None if driver.name == "netperf" else RATE)
+    metrics = await measure(
+        lab, driver, "udp", direction, MAXIMUM if driver.name == "netperf" else SendingRate(RATE)
+    )
     assert set(metrics) == driver.measures
     assert 0 <= metrics["loss"] < 1
     arrived = metrics["offered"] * (1 - metrics["loss"])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tunnelbench.load.base import Endpoint, Workload
+from tunnelbench.study.quantity import SendingRate
 
 UDP = Workload(
     transport="udp",
     ip="ipv4",
     payload_bytes=1000,
-    rate=8e6,
+    rate=SendingRate(8_000_000),
     direction="forward",
     warm_up_s=0.5,
     measure_s=2.0,

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
+from load_workloads import UDP
 
 from tunnelbench.load import drivers
-from tunnelbench.load.base import Endpoint, Transport
+from tunnelbench.load.base import Endpoint
+from tunnelbench.study.vocabulary import Transport
 
 
 def test_every_driver_is_found_under_its_name() -> None:
@@ -14,7 +17,11 @@ def test_every_driver_is_found_under_its_name() -> None:
     assert all(driver.name == name for name, driver in found.items())
     assert all("throughput" in driver.measures for driver in found.values())
     for driver in found.values():
-        assert any(driver.carries(transport, "stream", "forward") for transport in get_args(Transport))
+        refusals = [
+            driver.refusal(replace(UDP, transport=transport, rate=None)) for transport in get_args(Transport)
+        ]
+        assert None in refusals
+        assert all(refusal is None or driver.title in refusal for refusal in refusals)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from load_workloads import UDP
 
 from tunnelbench.load.base import Endpoint, LoadError
 from tunnelbench.load.iperf3 import DRIVER, client_arguments, parse, server_arguments
+from tunnelbench.study.quantity import SendingRate
 
 REPORTS = Path(__file__).parent / "reports"
 """Reports of iperf3 3.12."""
@@ -44,7 +45,7 @@ def test_loss_in_reverse_is_as_the_client_counted_it() -> None:
         "lost_packets": 679_723,
         "packets": 1_111_112,
     }
-    workload = replace(UDP, payload_bytes=64, rate=None, direction="reverse")
+    workload = replace(UDP, payload_bytes=64, rate=SendingRate(None), direction="reverse")
     assert parse(sums(sent, received), workload).metrics["loss"] == pytest.approx(679_723 / 1_111_112)
 
 
@@ -64,7 +65,7 @@ def test_loss_forward_leaves_the_omitted_seconds_out() -> None:
         "bits_per_second": 70_071_375.9,
         "lost_packets": 931_607,
     }
-    measurement = parse(sums(sent, received), replace(UDP, payload_bytes=64, rate=None))
+    measurement = parse(sums(sent, received), replace(UDP, payload_bytes=64, rate=SendingRate(None)))
     assert measurement.metrics["loss"] == pytest.approx(695_099 / 1_105_720)
     assert measurement.metrics["packets_per_second"] == pytest.approx(136_858, rel=1e-4)
 
@@ -98,7 +99,7 @@ def test_the_commands_ask_for_what_the_workload_says() -> None:
     assert server == "iperf3 --server --one-off --forceflush -4 -B 10.0.0.2 -p 6000"
     assert client.startswith("iperf3 --client 127.0.0.1 -p 7000 --json -4 ")
     assert client.endswith(" --omit 1 --time 2 --interval 0 --length 1000 --udp --bitrate 8000000")
-    assert "--bitrate 0" in " ".join(client_arguments(replace(UDP, rate=None)))
+    assert "--bitrate 0" in " ".join(client_arguments(replace(UDP, rate=SendingRate(None))))
     assert "--udp" not in client_arguments(TCP)
     assert "--reverse" in client_arguments(TCP)
     assert "-6" in client_arguments(replace(UDP, ip="ipv6"))

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tunnelbench.plan.estimate import Durations, estimate_seconds
 from tunnelbench.plan.rounds import PlannedInstance, Runtime
-from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.study.cells import Treatment
+from tunnelbench.study.points import Point
 
 RUNTIMES: tuple[Runtime, ...] = ("namespace", "kernel")
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunnelbench.plan.rounds import Plan, Runtime, instance_key, make_plan
-from tunnelbench.study.cells import Cell, Point, Treatment
+from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.points import Point
 
 
 def treatment(vpn: str, suite: str = "none", image: str = "bookworm", mtu: int = 1500) -> Treatment:

@@ -16,14 +16,16 @@ from tunnelbench.store.model import (
     WarningRecord,
 )
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.study.cells import Cell, Point, Treatment
+from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import MAXIMUM, SendingRate
 from tunnelbench.witness.evidence import Evidence
 
 STARTED = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 NODES = ("host1", "gw1", "gw2", "host2")
 TCP = Point(transport="tcp", ip="ipv4", payload_bytes=131_072, rate=None, direction="forward", load="engine")
-UDP = Point(transport="udp", ip="ipv4", payload_bytes=1400, rate="max", direction="forward", load="engine")
-FIXED_RATE = UDP.model_copy(update={"payload_bytes": 1300, "rate": 30_000_000})
+UDP = Point(transport="udp", ip="ipv4", payload_bytes=1400, rate=MAXIMUM, direction="forward", load="engine")
+FIXED_RATE = UDP.model_copy(update={"payload_bytes": 1300, "rate": SendingRate(30_000_000)})
 
 
 @dataclass(frozen=True)
@@ -218,9 +220,10 @@ def _trial(
         median = 400 / tunnel.throughput
         loss = random.uniform(0.1, 0.3) if tunnel.encrypted else 0.0
         offered, received = level, 0.8 * level
-        if isinstance(point.rate, int):
+        assert point.payload_bytes is not None
+        if point.rate == FIXED_RATE.rate:
             loss = 0.2 if "3des" in tunnel.tunnel else 0.0
-            offered, received = point.rate / 1e6, point.rate / 1e6 * (1 - loss)
+            offered, received = 30.0, 30.0 * (1 - loss)
         metrics |= {
             "throughput": received,
             "offered": offered,

@@ -33,6 +33,7 @@ from tunnelbench.store.model import TrialRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.quantity import SendingRate
 
 OPEN = Treatment(vpn="open", suite="none", image="bookworm", mtu=1500)
 FAST = Treatment(vpn="ipsec-manual", suite="aes128-gcm", image="bookworm", mtu=1500)
@@ -116,7 +117,7 @@ def test_the_answer_is_about_delay_loss_and_cost(tmp_path: Path) -> None:
         {OPEN: [delay(0.05, 0.4)], FAST: [delay(0.12, 0.9)], SLOW: [delay(0.3, 2.0, 0.2)]},
     )
     (comparison,) = comparisons(content)
-    assert comparison.at_fixed_rate
+    assert comparison.question == "delay"
     assert comparison.best.treatment == FAST
     assert comparison.worst is not None
     assert comparison.worst.treatment == SLOW
@@ -182,7 +183,7 @@ def test_columns_of_a_fixed_rate(content: Content) -> None:
 def test_figures_of_a_fixed_rate(campaign: Path, tmp_path: Path) -> None:
     with CampaignData(campaign) as data:
         build_report(data, tmp_path)
-    slug = "udp-ipv4-1300-30000000-forward-engine"
+    slug = "udp-ipv4-1300-30-Mbit_s-forward-engine"
     drawn = {path.stem for path in (tmp_path / "figures").glob("*.svg")}
     assert {name for name in drawn if "udp" in name} == {f"latency-{slug}", f"processor-{slug}"}
 
@@ -232,7 +233,7 @@ def test_a_load_that_measures_no_delay(tmp_path: Path) -> None:
 def test_json_says_what_ranks(content: Content) -> None:
     results = json.loads(report_json(content))["results"]
     for result in results:
-        fixed = isinstance(result["rate"], int)
+        fixed = result["rate"] == "30 Mbit/s"
         assert result["ranked_by"] == ("latency_p50" if fixed else "throughput")
         assert (result["metrics"]["throughput"]["ratio"] is None) == fixed
 
@@ -243,11 +244,11 @@ def test_both_kinds_of_udp_have_their_answer(tmp_path: Path) -> None:
     assert [section.point for section in headline_sections(content.sections)] == [TCP, FIXED_RATE, UDP]
     assert max(map(len, printed(content).splitlines())) <= 80
     assert printed(content).count("in runtime kernel") == 2
-    assert {comparison.at_fixed_rate for comparison in comparisons(content)} == {True, False}
+    assert {comparison.question for comparison in comparisons(content)} == {"delay", "throughput"}
 
 
 def test_the_highest_rate_is_the_headline(content: Content) -> None:
     section = udp_section(content)
-    lower = replace(section, point=section.point.model_copy(update={"rate": 1_000_000}))
+    lower = replace(section, point=section.point.model_copy(update={"rate": SendingRate(1_000_000)}))
     assert headline_sections([lower, section]) == [section]
     assert headline_sections([section, lower]) == [section]

@@ -13,7 +13,9 @@ from tunnelbench.store.model import (
     WarningRecord,
 )
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.study.cells import Cell, Point, Treatment
+from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import SendingRate
 from tunnelbench.witness.evidence import Evidence
 
 STARTED = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
@@ -38,7 +40,9 @@ CAMPAIGN = CampaignRecord(
 )
 
 TCP = Point(transport="tcp", ip="ipv4", payload_bytes=65536, rate=None, direction="forward", load="engine")
-UDP = Point(transport="udp", ip="ipv6", payload_bytes=64, rate=10**9, direction="reverse", load="engine")
+UDP = Point(
+    transport="udp", ip="ipv6", payload_bytes=64, rate=SendingRate(10**9), direction="reverse", load="engine"
+)
 CELL = Cell(treatment=Treatment(vpn="open", suite="none", image="debian-12", mtu=1500), point=UDP)
 
 EVIDENCE = Evidence(

@@ -28,7 +28,9 @@ from store_records import (
 
 from tunnelbench.store.model import InstanceRecord, TrialRecord, WarningRecord
 from tunnelbench.store.read import CampaignData
-from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.study.cells import Treatment
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import MAXIMUM, Bursts, SendingRate
 from tunnelbench.witness.evidence import Evidence
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -56,11 +58,19 @@ EVIDENCES = st.builds(
 )
 POINTS = st.builds(
     Point,
-    transport=st.sampled_from(["tcp", "udp"]),
+    transport=st.sampled_from(["tcp", "udp", "icmp"]),
     ip=st.sampled_from(["ipv4", "ipv6"]),
-    payload_bytes=st.integers(0, 2**31),
-    rate=st.none() | st.just("max") | st.integers(1, 10**12),
-    direction=st.sampled_from(["forward", "reverse"]),
+    profile=TEXT,
+    payload_bytes=st.none() | st.integers(0, 2**31),
+    rate=st.none()
+    | st.just(MAXIMUM)
+    | st.builds(SendingRate, st.integers(1, 10**12), st.sampled_from(["bit/s", "packets/s"]))
+    | st.builds(Bursts, st.integers(1, 1000), st.integers(1, 10**12)),
+    direction=st.none() | st.sampled_from(["forward", "reverse", "both"]),
+    streams=st.none() | st.integers(1, 128),
+    content=st.none() | TEXT,
+    sending=st.none() | st.sampled_from(["batched", "per-packet", "segmented"]),
+    congestion_control=st.none() | TEXT,
     load=TEXT,
 )
 TRIALS = st.builds(
@@ -109,8 +119,7 @@ def _assert_same_trials(data: CampaignData, identities: list[int], records: list
     for identity, record in zip(identities, records, strict=True):
         rows = frame.filter(polars.col("trial") == identity)
         assert dict(rows.select("metric", "value").iter_rows()) == record.metrics
-        rate = None if record.point.rate is None else str(record.point.rate)
-        levels = {**record.point.model_dump(), "rate": rate}
+        levels = record.point.model_dump()
         assert rows.select(levels.keys()).unique().to_dicts() == [levels]
         cost = costs.filter(polars.col("trial") == identity).select("node", "field", "value").iter_rows()
         assert {(node, field): value for node, field, value in cost} == {
@@ -130,7 +139,7 @@ def test_campaign_and_cells(tmp_path: Path) -> None:
     with create(tmp_path), CampaignData(tmp_path) as data:
         assert data.campaign() == CAMPAIGN
         (row,) = data.cells().iter_rows(named=True)
-        point = {**CELL.point.model_dump(), "rate": "1000000000"}
+        point = CELL.point.model_dump()
         assert row == {"key": CELL.key, **CELL.treatment.model_dump(), **point, "skipped": None}
 
 
@@ -149,9 +158,14 @@ def test_the_columns_of_trials(tmp_path: Path) -> None:
                 "mtu",
                 "transport",
                 "ip",
+                "profile",
                 "payload_bytes",
                 "rate",
                 "direction",
+                "streams",
+                "content",
+                "sending",
+                "congestion_control",
                 "load",
                 "trial",
                 "status",

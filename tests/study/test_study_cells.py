@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from tunnelbench.errors import UserError
 from tunnelbench.study.catalogue import Catalogue
 from tunnelbench.study.cells import Cell, Treatment, expand
-from tunnelbench.study.model import About, Factors, Payloads, Study
-from tunnelbench.study.quantity import SendingRate
+from tunnelbench.study.model import About, Factors, Payloads, Rates, Study
+from tunnelbench.study.points import APPLIES, CHOSEN_BY_LOAD
+from tunnelbench.study.quantity import MAXIMUM, Bursts, SendingRate
 
 
 def study_of(factors: Factors) -> Study:
@@ -66,17 +68,63 @@ def test_rates_belong_to_udp_and_packet_rates_follow_the_payload(catalogue: Cata
         tunnel=("open",),
         transport=("tcp", "udp"),
         payload_bytes=Payloads(tcp=(65_536,), udp=(100, 1000)),
-        rate=(SendingRate(None), SendingRate(1000, "packets/s"), SendingRate(800_000)),
+        rate=Rates(udp=(MAXIMUM, SendingRate(1000, "packets/s"), SendingRate(800_000))),
     )
     points = [cell.point for cell in expand(study_of(factors), catalogue)]
-    assert [(point.transport, point.payload_bytes, point.rate) for point in points] == [
-        ("tcp", 65_536, None),
+    assert [(point.transport, point.payload_bytes, str(point.rate)) for point in points] == [
+        ("tcp", 65_536, "None"),
         ("udp", 100, "max"),
-        ("udp", 100, 800_000),  # 1000 packets/s and 800 kbit/s are the same here
+        ("udp", 100, "1000 packets/s"),  # which is the same as 800 kbit/s here
         ("udp", 1000, "max"),
-        ("udp", 1000, 8_000_000),
-        ("udp", 1000, 800_000),
+        ("udp", 1000, "1000 packets/s"),
+        ("udp", 1000, "800 kbit/s"),
     ]
+
+
+def test_factors_apply_to_what_they_can_change(catalogue: Catalogue) -> None:
+    factors = Factors(
+        tunnel=("open",),
+        transport=("tcp", "udp", "icmp"),
+        profile=("constant", "request-response", "voip-g711", "imix"),
+        payload_bytes=Payloads(request=(1, 64)),
+        direction=("forward", "both"),
+        streams=(1, 8),
+        content=("random", "zeros"),
+        sending=("batched", "segmented"),
+        congestion_control=("cubic", "bbr"),
+    )
+    counts = Counter(
+        (cell.point.transport, cell.point.profile) for cell in expand(study_of(factors), catalogue)
+    )
+    assert counts == {
+        ("tcp", "constant"): 16,  # direction, streams, content, congestion control
+        ("tcp", "request-response"): 8,  # payload, streams, congestion control
+        ("udp", "constant"): 8,  # direction, content, sending
+        ("udp", "request-response"): 2,
+        ("udp", "voip-g711"): 8,
+        ("udp", "imix"): 8,
+        ("icmp", "constant"): 1,
+    }
+    points = [cell.point for cell in expand(study_of(factors), catalogue)]
+    assert {point.rate for point in points if point.profile == "imix"} == {MAXIMUM}
+    assert {point.rate for point in points if point.profile == "voip-g711"} == {None}
+    assert {point.direction for point in points if point.transport == "icmp"} == {None}
+
+
+def test_a_load_with_a_way_of_its_own_is_measured_once(catalogue: Catalogue) -> None:
+    factors = Factors(tunnel=("open",), content=("random", "zeros"), load=("engine", "iperf3"))
+    points = [cell.point for cell in expand(study_of(factors), catalogue)]
+    assert [(point.load, point.content) for point in points] == [
+        ("engine", "random"),
+        ("iperf3", None),
+        ("engine", "zeros"),
+    ]
+
+
+def test_what_a_load_cannot_send_is_skipped_with_the_reason(catalogue: Catalogue) -> None:
+    factors = Factors(tunnel=("open",), transport=("tcp", "icmp"), load=("engine", "ping"))
+    skipped = [(cell.point.load, cell.skipped) for cell in expand(study_of(factors), catalogue)]
+    assert skipped == [("engine", None), ("ping", "ping can't send tcp"), ("engine", None), ("ping", None)]
 
 
 def test_keys_are_stable() -> None:
@@ -88,6 +136,10 @@ def test_keys_are_stable() -> None:
     assert cell.key == (
         "openvpn/aes-256-gcm image=bookworm mtu=1500 udp ipv4 payload=1400 rate=max forward engine"
     )
+    more = cell.point.model_copy(
+        update={"profile": "imix", "streams": 1, "content": "zeros", "direction": None, "payload_bytes": None}
+    )
+    assert more.key == "udp ipv4 profile=imix rate=max content=zeros engine"
     assert cell.treatment.baseline == Treatment(vpn="open", suite="none", image="bookworm", mtu=1500)
     assert cell.treatment.baseline.is_baseline
     assert cell.treatment.baseline.tunnel == "open"
@@ -109,14 +161,22 @@ factors_of_any_size = st.builds(
     tunnel=some("open", "ipip", "openvpn/*", "ssh-port-forwarding/3des-cbc-sha1", "ssh-vpn/aes*"),
     image=some("bookworm", "trixie"),
     mtu=some(1000, 1500, 9000),
-    transport=some("tcp", "udp"),
-    ip=some("ipv4", "ipv6"),
-    payload_bytes=st.builds(Payloads, tcp=some(64, 131_072), udp=some(64, 1400)),
-    rate=st.lists(st.integers(1, 10**9), min_size=1, max_size=3, unique=True).map(
-        lambda amounts: tuple(map(SendingRate, amounts))
+    transport=some("tcp", "udp", "icmp"),
+    profile=some("request-response", "connect-request-response", "imix", "voip-g711", "telnet").map(
+        lambda profiles: ("constant", *profiles)
     ),
-    direction=some("forward", "reverse"),
-    load=some("engine", "iperf3"),
+    ip=some("ipv4", "ipv6"),
+    payload_bytes=st.builds(Payloads, tcp=some(64, 131_072), udp=some(64, 1400), request=some(1, 64)),
+    rate=st.builds(
+        Rates,
+        udp=some(MAXIMUM, SendingRate(1_000_000), SendingRate(1000, "packets/s"), Bursts(100, 10**7)),
+    ),
+    direction=some("forward", "reverse", "both"),
+    streams=some(1, 4, 128),
+    content=some("random", "zeros", "./own"),
+    sending=some("batched", "per-packet", "segmented"),
+    congestion_control=st.none() | some("cubic", "reno"),
+    load=some("engine", "iperf3", "ping"),
 )
 
 
@@ -130,3 +190,23 @@ def test_cells_are_the_full_crossing_once_each(catalogue: Catalogue, factors: Fa
     assert {treatment.baseline for treatment in treatments} <= treatments
     tunnels = {tunnel for pattern in (*factors.tunnel, "open") for tunnel in catalogue.tunnels(pattern)}
     assert len(treatments) == len(tunnels) * len(factors.image) * len(factors.mtu)
+
+
+@given(factors_of_any_size)
+def test_a_factor_has_a_level_exactly_where_it_applies(catalogue: Catalogue, factors: Factors) -> None:
+    for point in {cell.point for cell in expand(study_of(factors), catalogue)}:
+        profile = catalogue.profile(point.profile)
+        assert point.transport in profile.transports
+        for name, applies in APPLIES.items():
+            is_chosen = name not in CHOSEN_BY_LOAD or name in catalogue.load(point.load).chooses
+            has_level = applies(point.transport, profile) and is_chosen
+            level = getattr(point, name)
+            assert (level is not None) == has_level or (name == "congestion_control" and level is None)
+
+
+@given(factors_of_any_size)
+def test_levels_that_apply_to_nothing_change_nothing(catalogue: Catalogue, factors: Factors) -> None:
+    tcp = factors.model_copy(update={"transport": ("tcp",)})
+    usual = Factors.model_fields
+    plain = tcp.model_copy(update={name: usual[name].default for name in ("sending", "rate")})
+    assert expand(study_of(tcp), catalogue) == expand(study_of(plain), catalogue)

@@ -19,7 +19,7 @@ def keys(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for table, reference in schema["properties"].items():
         model = definitions[reference["$ref"].rpartition("/")[2]]
         for name, value in model["properties"].items():
-            if name == "payload_bytes":
+            if name in ("payload_bytes", "rate") and table == "factors":
                 for transport, levels in value["default"].items():
                     yield f"{table}.{name}.{transport}", f"`{json.dumps(levels)}`"
             elif name in model.get("required", []):
@@ -27,7 +27,7 @@ def keys(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
             elif "default" in value:
                 yield f"{table}.{name}", f"`{json.dumps(value['default'])}`"
             else:
-                yield f"{table}.{name}", "unlimited"
+                yield f"{table}.{name}", "unlimited" if table in ("link", "method") else "the system's"
 
 
 def documented() -> Iterator[tuple[str, str]]:

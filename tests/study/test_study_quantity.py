@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from tunnelbench.study.quantity import (
     BIT_RATE,
     DURATION,
+    MAXIMUM,
+    Bursts,
+    Rate,
     SendingRate,
     format_bit_rate,
     format_seconds,
@@ -44,9 +47,30 @@ def test_bytes(value: object, expected: int) -> None:
 
 
 def test_sending_rates() -> None:
-    assert parse_sending_rate("max").bits_per_second(1400) == "max"
+    assert parse_sending_rate("max").bits_per_second(1400) is None
     assert parse_sending_rate("10 Mbit/s").bits_per_second(1400) == 10_000_000
     assert parse_sending_rate("10000 packets/s").bits_per_second(1400) == 10_000 * 1400 * 8
+    assert parse_sending_rate("10000pps") == parse_sending_rate("10000 packets/s")
+
+
+def test_bursts() -> None:
+    bursts = parse_sending_rate("100 every 10 ms")
+    assert bursts == Bursts(100, 10_000_000)
+    assert bursts.bits_per_second(1000) == 80_000_000
+    assert [str(Bursts(5, interval)) for interval in (2 * 10**9, 10**6, 1500, 1)] == [
+        "5 every 2 s",
+        "5 every 1 ms",
+        "5 every 1.5 us",
+        "5 every 0.001 us",
+    ]
+
+
+@pytest.mark.parametrize(
+    "value", ["0 every 1 s", "5 every 0 s", "x every 1 s", "5 every 1", "-5 every 1 s", "1 every 0.0001 us"]
+)
+def test_wrong_bursts(value: str) -> None:
+    with pytest.raises(ValueError, match=r"above zero|such as|no unit|whole number"):
+        parse_sending_rate(value)
 
 
 @pytest.mark.parametrize(("value", "ratio"), [(0, 0.0), (0.25, 0.25), ("1 %", 0.01), ("0.5%", 0.005)])
@@ -94,9 +118,10 @@ def test_written_bit_rates_read_back(rate: int) -> None:
     st.builds(
         SendingRate, st.integers(min_value=1, max_value=10**15), st.sampled_from(("bit/s", "packets/s"))
     )
-    | st.just(SendingRate(None))
+    | st.builds(Bursts, st.integers(1, 10**6), st.integers(1, 10**13))
+    | st.just(MAXIMUM)
 )
-def test_written_sending_rates_read_back(rate: SendingRate) -> None:
+def test_written_sending_rates_read_back(rate: Rate) -> None:
     assert parse_sending_rate(str(rate)) == rate
 
 

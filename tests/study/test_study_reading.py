@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tunnelbench.errors import UserError
 from tunnelbench.study.catalogue import Catalogue
-from tunnelbench.study.model import Link, Method, Study
-from tunnelbench.study.quantity import SendingRate
+from tunnelbench.study.contents import read_contents
+from tunnelbench.study.model import Link, Method, Rates, Socket, Study
 from tunnelbench.study.reading import Problem, StudyError, parse_study, read_study
 
 HEAD = '[study]\nid = "one"\ntitle = "One"\nquestion = "Which?"\n'
@@ -32,7 +32,7 @@ def test_the_smallest_study(catalogue: Catalogue) -> None:
     assert study.about.id == "one"
     assert study.about.topology == "site-to-site"
     assert study.factors.tunnel == ("ipip",)
-    assert study.factors.rate == (SendingRate(None),)
+    assert study.factors.rate == Rates()
     assert study.link == Link()
     assert study.method == Method()
 
@@ -49,6 +49,9 @@ payload_bytes = {{ tcp = ["128 KiB", 64], udp = ["1400 B"] }}
 rate = ["max", "10 Mbit/s", "10000 packets/s"]
 direction = ["forward", "reverse"]
 load = ["engine", "iperf3"]
+[socket]
+dscp = 46
+buffer = "64 KiB"
 [link]
 rate = "100 Mbit/s"
 delay = "20 ms"
@@ -65,7 +68,8 @@ seed = 7
     study = parse_study(text, "one.toml", catalogue)
     assert study.factors.payload_bytes.tcp == (131_072, 64)
     assert study.factors.payload_bytes.udp == (1400,)
-    assert [str(rate) for rate in study.factors.rate] == ["max", "10000000 bit/s", "10000 packets/s"]
+    assert [str(rate) for rate in study.factors.rate.udp] == ["max", "10 Mbit/s", "10000 packets/s"]
+    assert study.socket == Socket(dscp=46, buffer=65_536)
     assert (study.link.rate, study.link.delay, study.link.loss) == (100_000_000, 0.02, 0.01)
     assert (study.method.budget, study.method.trial, study.method.window) == (600.0, 5.0, 3.5)
 
@@ -89,7 +93,7 @@ def test_one_payload_list_serves_both_transports(catalogue: Catalogue) -> None:
         ("mtu = [1500, 1500]", "7: factors.mtu: names '1500' twice"),
         ("mtu = [1]", "7: factors.mtu[0]: must be greater than or equal to 68, not 1"),
         ('mtu = ["1500"]', "7: factors.mtu[0]: must be a valid integer, not '1500'"),
-        ("payload_bytes = [-1]", "7: factors.payload_bytes: -1 is negative"),
+        ("payload_bytes = [-1]", "7: factors.payload_bytes[0]: -1 is negative"),
         (
             "payload_bytes.udp = [70000]",
             "7: factors.payload_bytes.udp[0]: must be less than or equal to 65507",
@@ -137,6 +141,66 @@ def test_each_mistake_is_named_with_its_line(catalogue: Catalogue, line: str, ex
 def test_unknown_tunnels(catalogue: Catalogue, tunnel: str, expected: str) -> None:
     (problem,) = problems_of(f'{HEAD}[factors]\ntunnel = ["open",\n  "{tunnel}"]\n', catalogue)
     assert problem.startswith(f"one.toml:7: factors.tunnel[1]: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            'profile = ["voip-g71"]',
+            "7: factors.profile[0]: unknown profile 'voip-g71'. Did you mean 'voip-g711'?",
+        ),
+        ('profile = ["imix"]', "7: factors.profile[0]: the profile imix is traffic over udp"),
+        (
+            'transport = ["udp",\n"tcp"]\nprofile = ["imix"]',
+            "8: factors.transport[1]: none of the study's profiles is traffic over tcp: imix",
+        ),
+        ('load = ["ping"]', "7: factors.load[0]: ping can't send tcp"),
+        ('load = ["engine", "ping"]', "7: factors.load[1]: ping can't send tcp"),
+        ('transport = ["udp"]\nstreams = [4]', "8: factors.streams[0]: it would change nothing: streams are"),
+        ("streams = [1, 200]", "7: factors.streams[1]: must be less than or equal to 128, not 200"),
+        ('direction = ["both"]\ntransport = ["icmp"]', "7: factors.direction[0]: it would change nothing"),
+        ('content = ["zeros"]\nload = ["iperf3"]', "7: factors.content[0]: it would change nothing: no load"),
+        ('content = ["zeroes"]', "7: factors.content[0]: unknown content 'zeroes'. Did you mean 'zeros'?"),
+        ('content = ["../../etc/passwd"]', "7: factors.content[0]: '../../etc/passwd' must be a file beside"),
+        ('sending = ["segmented"]', "7: factors.sending[0]: it would change nothing: it is how"),
+        ('sending = ["batch"]', "7: factors.sending[0]: unknown level 'batch'. Did you mean 'batched'?"),
+        ('rate = ["1 every 1"]', "7: factors.rate[0]: '1' has no unit; write a duration"),
+        ('rate = { tcp = ["max"] }', "7: factors.rate.tcp: unknown key 'tcp'. Did you mean 'icmp'?"),
+        ('load = ["iperf3"]\n[socket]\nttl = 3', "7: factors.load[0]: iperf3 can't set socket.ttl"),
+        ("[socket]\nttl = 0", "8: socket.ttl: must be greater than or equal to 1, not 0"),
+        ("[socket]\ndscp = 64", "8: socket.dscp: must be less than or equal to 63, not 64"),
+    ],
+)
+def test_traffic_that_cannot_be(catalogue: Catalogue, lines: str, expected: str) -> None:
+    (problem,) = problems_of(f"{SMALLEST}{lines}\n", catalogue)
+    assert problem.startswith(f"one.toml:{expected}")
+
+
+def test_a_tunnel_that_carries_nothing_of_the_study(catalogue: Catalogue) -> None:
+    text = f'{HEAD}[factors]\ntransport = ["udp"]\ntunnel = [\n"ipip", "ssh-port-forwarding/*"]\n'
+    (problem,) = problems_of(text, catalogue)
+    assert problem == ("one.toml:8: factors.tunnel[1]: SSH port forwarding doesn't carry UDP over IPv4")
+
+
+def test_levels_of_which_some_cells_can_be_measured_are_right(catalogue: Catalogue) -> None:
+    text = 'transport = ["tcp", "udp", "icmp"]\nload = ["engine", "ping"]\nprofile = ["constant", "imix"]\n'
+    assert parse_study(SMALLEST + text, "one.toml", catalogue).factors.load == ("engine", "ping")
+
+
+def test_the_files_of_a_study_are_beside_it(tmp_path: Path, catalogue: Catalogue) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text(SMALLEST + 'content = ["zeros", "./corpus", "empty.bin", "none.bin"]\n')
+    (tmp_path / "corpus").write_bytes(b"abc")
+    (tmp_path / "empty.bin").touch()
+    with pytest.raises(StudyError) as error:
+        read_study(path, catalogue)
+    assert [problem.key for problem in error.value.problems] == ["factors.content[2]", "factors.content[3]"]
+    assert "there is no such file" in str(error.value)
+    (tmp_path / "empty.bin").write_bytes(b"x")
+    (tmp_path / "none.bin").write_bytes(b"y")
+    contents = read_contents(read_study(path, catalogue), tmp_path)
+    assert contents == {"./corpus": b"abc", "empty.bin": b"x", "none.bin": b"y"}
 
 
 def test_every_mistake_is_reported_in_the_order_of_lines(catalogue: Catalogue) -> None:

@@ -21,7 +21,8 @@ from tunnelbench.analysis.warnings import (
     UnstableCell,
 )
 from tunnelbench.study.catalogue import BASELINE_VPN
-from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.study.cells import Treatment
+from tunnelbench.study.points import Point
 
 METRIC = "throughput"
 """The metric whose spread and drift are checked; the others follow it."""
@@ -99,11 +100,13 @@ def baseline_drifts(trials: pl.DataFrame, bound: float = LARGEST_DRIFT) -> Itera
 
 def slow_senders(summary: pl.DataFrame) -> Iterator[SlowSender]:
     """Cells with a given UDP rate that the sender missed."""
-    rate = pl.col("rate").cast(pl.Int64, strict=False) / 1e6
-    offered = summary.filter(pl.col("metric") == "offered").with_columns(rate.alias("asked"))
-    slow = offered.filter(pl.col("median") < SMALLEST_SENDING_SHARE * pl.col("asked"))
-    for row in slow.iter_rows(named=True):
-        yield SlowSender(_cell(row), row["asked"], row["median"])
+    for row in summary.filter(pl.col("metric") == "offered").iter_rows(named=True):
+        cell = _cell(row)
+        if cell.point.rate is None or cell.point.payload_bytes is None:
+            continue
+        asked = cell.point.rate.bits_per_second(cell.point.payload_bytes)
+        if asked is not None and row["median"] < SMALLEST_SENDING_SHARE * asked / 1e6:
+            yield SlowSender(cell, asked / 1e6, row["median"])
 
 
 class Trend(NamedTuple):
@@ -131,14 +134,8 @@ def trend_of(times: list[int], values: list[float]) -> Trend | None:
 
 
 def _cell(row: Mapping[str, Any]) -> MeasuredCell:
-    rate: str | None = row["rate"]
     return MeasuredCell(
         treatment=Treatment.model_validate({column: row[column] for column in TREATMENT}),
-        point=Point.model_validate(
-            {
-                **{column: row[column] for column in POINT},
-                "rate": int(rate) if rate is not None and rate.isdecimal() else rate,
-            }
-        ),
+        point=Point.model_validate({column: row[column] for column in POINT}),
         runtime=row["runtime"],
     )

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from tunnelbench.study.points import Point
+
 TREATMENT = ("vpn", "suite", "image", "mtu")
-POINT = ("transport", "ip", "payload_bytes", "rate", "direction", "load")
+POINT = tuple(Point.model_fields)
 CELL = ("runtime", *TREATMENT, *POINT)
 """The columns that tell cells apart; the same cell in two runtimes is two rows of every result."""
 
@@ -25,9 +27,14 @@ TRIALS = pl.Schema(
         "mtu": pl.Int64,
         "transport": pl.String,
         "ip": pl.String,
+        "profile": pl.String,
         "payload_bytes": pl.Int64,
         "rate": pl.String,
         "direction": pl.String,
+        "streams": pl.Int64,
+        "content": pl.String,
+        "sending": pl.String,
+        "congestion_control": pl.String,
         "load": pl.String,
         "trial": pl.Int64,
         "status": pl.String,
@@ -37,7 +44,7 @@ TRIALS = pl.Schema(
 )
 """Columns of `trials`: one row per trial and metric. Only rows of status `ok` with a value count.
 
-`rate` is null for TCP.
+Factors of a point are null where they don't apply.
 """
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from tunnelbench.analysis.intervals import attainable_confidence
-from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.study.cells import Treatment
+from tunnelbench.study.points import Point
 
 
 class MeasurementWarning(Protocol):

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.labs import Labs
 from tunnelbench.campaign.machine import versions
 from tunnelbench.campaign.observer import Observer
-from tunnelbench.campaign.runner import Course, run_plan
+from tunnelbench.campaign.runner import run_plan
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.lab.features import NETEM, Needs
@@ -28,6 +29,7 @@ from tunnelbench.store.model import CampaignRecord, InstanceRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Treatment, expand
+from tunnelbench.study.contents import read_contents
 from tunnelbench.study.model import Method, Study
 from tunnelbench.study.reading import parse_study
 from tunnelbench.tunnels import all_tunnels
@@ -50,6 +52,7 @@ class Wish:
 @dataclass(frozen=True)
 class _Prepared:
     study: Study
+    contents: Mapping[str, bytes]
     method: Method
     cells: tuple[Cell, ...]
     images: Mapping[str, Image]
@@ -60,11 +63,12 @@ class _Prepared:
 async def start(study_text: str, source: str, out: Path, wish: Wish, observer: Observer) -> str:
     """Runs a study as a new campaign in the directory `out`; returns why it ended.
 
-    `source` names the study in messages. Raises UserError for a study with mistakes, a missing image, a
-    directory that holds a campaign, a full disk.
+    `source` is the file of the study; the files that it names are beside it. Raises UserError for a study
+    with mistakes, a missing image, a directory that holds a campaign, a full disk.
     """
-    study = parse_study(study_text, source, catalogue())
-    prepared = await _prepare(study, wish)
+    folder = Path(source).parent
+    study = parse_study(study_text, source, catalogue(), folder)
+    prepared = await _prepare(study, read_contents(study, folder), wish)
     record = CampaignRecord(
         id=f"{study.about.id}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         study_id=study.about.id,
@@ -79,7 +83,7 @@ async def start(study_text: str, source: str, out: Path, wish: Wish, observer: O
         },
         versions=versions(prepared.images),
     )
-    with CampaignStore.create(out, record, prepared.cells) as store:
+    with CampaignStore.create(out, record, prepared.cells, prepared.contents) as store:
         _note_what_cannot_run(store, prepared)
         return await _run(store, prepared, observer)
 
@@ -87,10 +91,10 @@ async def start(study_text: str, source: str, out: Path, wish: Wish, observer: O
 async def resume(directory: Path, observer: Observer) -> str:
     """Goes on with a campaign where it stopped, as it was planned; returns why it ended."""
     with CampaignData(directory) as data:
-        record = data.campaign()
+        record, contents = data.campaign(), data.contents()
     wish = _wish_of(record)
     study = parse_study(record.study_toml, f"the study in {directory}", catalogue())
-    prepared = await _prepare(study, wish)
+    prepared = await _prepare(study, contents, wish)
     with CampaignStore.open(directory) as store:
         return await _run(store, prepared, observer)
 
@@ -105,7 +109,7 @@ def _wish_of(record: CampaignRecord) -> Wish:
     )
 
 
-async def _prepare(study: Study, wish: Wish) -> _Prepared:
+async def _prepare(study: Study, contents: Mapping[str, bytes], wish: Wish) -> _Prepared:
     cells = expand(study, catalogue())
     treatments = list(dict.fromkeys(cell.treatment for cell in cells))
     found = {name: images.find(name) for name in dict.fromkeys(treatment.image for treatment in treatments)}
@@ -126,7 +130,7 @@ async def _prepare(study: Study, wish: Wish) -> _Prepared:
             if placement.runtime is not None
         },
     )
-    return _Prepared(study, method, cells, found, placements, plan)
+    return _Prepared(study, contents, method, cells, found, placements, plan)
 
 
 async def _require_load_programs(image: Image, cells: Iterable[Cell]) -> None:
@@ -175,10 +179,11 @@ async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) ->
         )
         for instance in prepared.plan.instances
     }
-    topology = TOPOLOGIES[prepared.study.about.topology]
+    study = prepared.study
+    course = Course(prepared.plan, prepared.method, study.socket, prepared.contents, reasons)
     try:
-        async with Labs(topology, _shaping(prepared.study), prepared.images) as labs:
-            why = await run_plan(Course(prepared.plan, prepared.method, reasons), labs, store, observer)
+        async with Labs(TOPOLOGIES[study.about.topology], _shaping(study), prepared.images) as labs:
+            why = await run_plan(course, labs, store, observer)
     except asyncio.CancelledError:
         store.finish("interrupted", INTERRUPTED)
         raise

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tunnelbench.lab.lab import Lab, Runtime
 from tunnelbench.lab.messages import Counters
+from tunnelbench.study.vocabulary import Direction
 
 MACHINE = "machine"
 """The name under which the kernel that all namespaces share is accounted, softirq included."""
@@ -46,16 +47,22 @@ def node_costs(lab: Lab, before: Accounts, after: Accounts) -> NodeCosts:
 
 @dataclass(frozen=True)
 class WireCount:
-    """What has left the sending site's gateway on the wire since the lab was built."""
+    """What has left the sending sites' gateways on the wire since the lab was built."""
 
     bytes: int
     """Ethernet headers included."""
     packets: int
 
 
-async def count_wire(lab: Lab, *, forward: bool) -> WireCount:
-    """Asks the sending gateway's own kernel; `forward` is traffic from the first site to the second."""
-    gateway = lab.sites[0 if forward else 1].gateway
+async def count_wire(lab: Lab, direction: Direction | None) -> WireCount:
+    """Asks the own kernel of each gateway that sends payload: both of them where it has no one direction."""
+    left, right = (site.gateway for site in lab.sites)
+    senders = {"forward": (left,), "reverse": (right,)}.get(direction or "both", (left, right))
+    counts = [await _count_sent(lab, gateway) for gateway in senders]
+    return WireCount(sum(count.bytes for count in counts), sum(count.packets for count in counts))
+
+
+async def _count_sent(lab: Lab, gateway: str) -> WireCount:
     interface = next(end.interface for end in lab.topology.wire.ends if end.node == gateway)
     counters = (await lab.nodes[gateway].counters()).interfaces[interface]
     return WireCount(counters.sent_bytes, counters.sent_packets)

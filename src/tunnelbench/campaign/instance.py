@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.errors import UserError
@@ -15,7 +16,6 @@ from tunnelbench.lab.topology import Family
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.study.model import Method
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import Established, Gateway, Traffic
 from tunnelbench.witness.evidence import Evidence
@@ -43,13 +43,13 @@ async def run_instance(
     lab: Lab,
     store: CampaignStore,
     identity: int,
-    method: Method,
+    course: Course,
     observer: Observer,
 ) -> End:
     """Runs a planned instance in an open lab, and says how it ended; the caller stores that."""
     cleanup = AsyncExitStack()
     try:
-        return await _measure(instance, lab, store, identity, method, observer, cleanup)
+        return await _measure(instance, lab, store, identity, course, observer, cleanup)
     except (NodeError, UserError) as error:
         return End("failed", str(error))
     finally:
@@ -70,7 +70,7 @@ async def _measure(
     lab: Lab,
     store: CampaignStore,
     identity: int,
-    method: Method,
+    course: Course,
     observer: Observer,
     cleanup: AsyncExitStack,
 ) -> End:
@@ -102,11 +102,11 @@ async def _measure(
         return End("refused", verdict.refusal, verdict.evidence, _log_tail(established))
     store.prove(identity, verdict.evidence, (up_seconds + reply_seconds) * 1000)
 
-    bench = Bench(lab, established)
+    bench = Bench(lab, established, course.socket, course.contents)
     all_went_well = True
     for position, point in enumerate(instance.points):
         observer.trial_began(instance, position)
-        trial = await run_trial(bench, point, position, method)
+        trial = await run_trial(bench, point, position, course.method)
         store.add_trial(identity, trial)
         observer.trial_ended(instance, trial)
         all_went_well &= trial.status == "ok"

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
+from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.instance import End, run_instance
 from tunnelbench.campaign.labs import LabKey, Labs
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.errors import UserError
 from tunnelbench.lab.lab import Runtime
-from tunnelbench.plan.rounds import Plan, PlannedInstance, instance_key
+from tunnelbench.plan.rounds import PlannedInstance, instance_key
 from tunnelbench.plan.stopping import stop_rule
 from tunnelbench.store.model import InstanceRecord, WarningRecord
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.study.model import Method
-
-
-@dataclass(frozen=True)
-class Course:
-    """A campaign that is to be run: what, how, and why each instance runs where it does."""
-
-    plan: Plan
-    method: Method
-    reasons: dict[str, str]
-    """Instance key to the reason for its runtime."""
 
 
 async def run_plan(course: Course, labs: Labs, store: CampaignStore, observer: Observer) -> str:
@@ -73,7 +62,7 @@ async def _run_stored(
     except UserError as error:
         end = End("failed", str(error))
     else:
-        end = await run_instance(instance, lab, store, identity, course.method, observer)
+        end = await run_instance(instance, lab, store, identity, course, observer)
         if end.all_went_well:
             for item in await labs.settle(key):
                 store.add_warning(identity, _leftover(item))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
 from tunnelbench.campaign.costs import Accounts, NodeCosts, WireCount, count_wire, node_costs, read_accounts
+from tunnelbench.campaign.traffic import traffic_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.topology import Family
 from tunnelbench.load import drivers
-from tunnelbench.load.base import Endpoint, Measurement, Workload
+from tunnelbench.load.base import Endpoint, Measurement, Traffic, Workload
 from tunnelbench.store.model import TrialRecord, WarningRecord
-from tunnelbench.study.cells import Point
-from tunnelbench.study.model import Method
+from tunnelbench.study.model import Method, Socket
+from tunnelbench.study.points import Point
 from tunnelbench.tunnels.base import Established
 from tunnelbench.tunnels.path import SERVICE_PORT, target
 
@@ -26,17 +28,20 @@ class Bench:
 
     lab: Lab
     established: Established
+    socket: Socket = field(default_factory=Socket)
+    """How the sockets of the traffic are set."""
+    contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Payload from files, by the path that points name it by."""
 
 
 async def run_trial(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:
     """Measures one point. What goes wrong in the lab makes the trial void, and never raises."""
     started = datetime.now(UTC)
     window = _Window(bench.lab)
-    forward = point.direction == "forward"
     try:
-        wire_before = await count_wire(bench.lab, forward=forward)
+        wire_before = await count_wire(bench.lab, point.direction)
         measurement = await _drive(bench, point, method, window)
-        wire_after = await count_wire(bench.lab, forward=forward)
+        wire_after = await count_wire(bench.lab, point.direction)
         costs = await window.costs()
         problem = _problem(bench)
     except (NodeError, UserError) as error:
@@ -69,13 +74,10 @@ def _void(point: Point, position: int, started: datetime, method: Method, reason
 async def _drive(bench: Bench, point: Point, method: Method, window: _Window) -> Measurement:
     client, server = bench.lab.sites
     family = Family(point.ip)
+    traffic = traffic_of(point, bench.socket, bench.contents)
     aim = target(bench.established, server, family)
     workload = Workload(
-        transport=point.transport,
-        ip=point.ip,
-        payload_bytes=point.payload_bytes,
-        rate=point.rate if isinstance(point.rate, int) else None,
-        direction=point.direction,
+        **{part.name: getattr(traffic, part.name) for part in fields(Traffic)},
         warm_up_s=method.warm_up,
         measure_s=method.window,
         cool_down_s=method.cool_down,

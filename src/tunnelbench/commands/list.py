@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.console import Console
@@ -14,6 +14,7 @@ from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.load import drivers
 from tunnelbench.study.catalogue import Vpn
 from tunnelbench.study.library import bundled
+from tunnelbench.study.vocabulary import Transport
 from tunnelbench.tunnels import all_tunnels
 
 list_app = typer.Typer(no_args_is_help=True, help="List VPNs, suites, studies and load tools.")
@@ -95,13 +96,15 @@ def _everything_about(vpn: Vpn) -> Row:
 
 
 def _carries(vpn: Vpn) -> str:
-    """Transports and IP versions, such as `TCP, UDP; IPv4, IPv6`; apart where they don't all combine."""
+    """IP versions, with the transports where not every one is carried: `IPv4, IPv6`, `TCP; IPv4`."""
     transports: dict[tuple[str, ...], list[str]] = {}
     for transport in sorted({transport for transport, _ in vpn.carries}):
         families = tuple(sorted(ip for carried, ip in vpn.carries if carried == transport))
         transports.setdefault(families, []).append(transport.upper())
     return " / ".join(
-        f"{', '.join(names)}; {', '.join(ip.replace('ip', 'IP') for ip in families)}"
+        ", ".join(ip.replace("ip", "IP") for ip in families)
+        if len(names) == len(get_args(Transport))
+        else f"{', '.join(names)}; {', '.join(ip.replace('ip', 'IP') for ip in families)}"
         for families, names in transports.items()
     )
 

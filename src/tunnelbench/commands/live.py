@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
 
@@ -16,8 +16,8 @@ from rich.text import Text
 
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd, TrialRecord
-from tunnelbench.study.cells import Point
-from tunnelbench.study.quantity import format_bit_rate
+from tunnelbench.study.points import Point, Question
+from tunnelbench.study.quantity import MAXIMUM
 
 _UPDATES_PER_SECOND = 4
 _MARKS: dict[InstanceEnd, tuple[str, str]] = {
@@ -144,11 +144,12 @@ def _row(instance: PlannedInstance) -> str:
 
 
 def _column(point: Point) -> str:
-    words = [point.transport, point.ip, f"{point.payload_bytes} B"]
-    if isinstance(point.rate, int):
-        words.append(f"at {format_bit_rate(point.rate)}")
-    if point.direction == "reverse":
-        words.append("reverse")
+    words = [point.transport, point.ip]
+    words += [point.profile] if point.profile != "constant" else []
+    words += [f"{point.payload_bytes} B"] if point.payload_bytes is not None else []
+    words += [f"at {point.rate}"] if point.rate not in (None, MAXIMUM) else []
+    words += [point.direction] if point.direction in ("reverse", "both") else []
+    words += [f"{factor}={level}" for factor, level in point.unusual.items()]
     if point.load != "engine":
         words.append(point.load)
     return f"{' '.join(words)}\n{_shown(point)[1]}"
@@ -160,7 +161,15 @@ def _one_line(point: Point) -> str:
 
 def _shown(point: Point) -> tuple[str, str]:
     """The metric that tells most of a point, and its unit: at a fixed rate all have the same throughput."""
-    return ("latency_p50", "ms") if isinstance(point.rate, int) else ("throughput", "Mbit/s")
+    return _METRICS[point.question]
+
+
+_METRICS: Mapping[Question, tuple[str, str]] = {
+    "throughput": ("throughput", "Mbit/s"),
+    "delay": ("latency_p50", "ms"),
+    "round trip": ("round_trip_p50", "ms"),
+    "transactions": ("transactions_per_second", "per second"),
+}
 
 
 def _number(value: float) -> str:

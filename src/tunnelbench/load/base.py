@@ -10,10 +10,11 @@ from typing import Literal, Protocol, TypeVar
 import msgspec
 
 from tunnelbench.errors import UserError
+from tunnelbench.lab.traffic import Content
+from tunnelbench.study.model import Socket
+from tunnelbench.study.quantity import Rate
+from tunnelbench.study.vocabulary import Direction, InternetProtocol, Sending, Transport
 
-Transport = Literal["tcp", "udp", "icmp"]
-InternetProtocol = Literal["ipv4", "ipv6"]
-Direction = Literal["forward", "reverse"]
 Pattern = Literal["stream", "request-response", "connect-request-response"]
 """What goes to and fro: a stream of data (over ICMP: of echo requests); one response for each request; the
 same over a new TCP connection each time."""
@@ -43,24 +44,54 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
-    """The traffic of one trial. The client opens the connections; the direction says who sends."""
+class Traffic:
+    """What is sent, in which way."""
 
     transport: Transport
     ip: InternetProtocol
     pattern: Pattern = "stream"
-    payload_bytes: int
-    """Payload of each datagram or request; for a TCP stream the size of each write."""
+    profile: str = "constant"
+    """How a stream is shaped: `constant` for one size at one rate, or a profile of `load.profiles`."""
+    payload_bytes: int | None
+    """Payload of each datagram or request; for a TCP stream the size of each write. None where a profile has
+    sizes of its own."""
     response_bytes: int | None = None
     """Size of each response; None for that of the request. A stream has none."""
     concurrency: int = 1
     """How many requests are under way at once. A stream has none."""
-    rate: float | None
-    """Payload bits per second; None for as fast as possible, which TCP and transactions always are. Over ICMP
-    each probe then follows the reply to the last."""
-    direction: Direction
-    """`forward` has the client send, `reverse` the server. Echo requests and transactions are the client's,
-    and so `forward`."""
+    rate: Rate | None
+    """How fast datagrams or echo requests are sent; `max` has each echo request follow the reply to the last.
+    None for TCP, transactions, and where a profile has departures of its own."""
+    direction: Direction = "forward"
+    """`forward` has the client send, `reverse` the server. Echo requests and transactions are begun by the
+    client."""
+    streams: int = 1
+    """TCP connections side by side."""
+    content: Content | None = None
+    """What payload is made of; None leaves it to the load."""
+    sending: Sending | None = None
+    """How datagrams are handed to the system; None leaves it to the load."""
+    congestion_control: str | None = None
+    """Of TCP; None for the system's own."""
+    socket: Socket = field(default_factory=Socket)
+
+    @property
+    def payload(self) -> int:
+        """`payload_bytes`, for a load that has no profiles with sizes of their own."""
+        if self.payload_bytes is None:
+            raise ValueError(f"packets of the profile {self.profile} differ in size")
+        return self.payload_bytes
+
+    @property
+    def bits_per_second(self) -> int | None:
+        """The rate in bits of payload per second; None for as fast as possible."""
+        return None if self.rate is None else self.rate.bits_per_second(self.payload)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload(Traffic):
+    """The traffic of one trial: when and where. The client opens the connections."""
+
     warm_up_s: float
     """Traffic before the measured window, seconds."""
     measure_s: float
@@ -200,8 +231,13 @@ class LoadDriver(Protocol):
         """The programs that it runs, which the image must have."""
         ...
 
-    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
-        """Whether it can make this kind of traffic."""
+    @property
+    def chooses(self) -> frozenset[str]:
+        """Of `content` and `sending` those that it does as it is told."""
+        ...
+
+    def refusal(self, traffic: Traffic) -> str | None:
+        """Why it can't make this traffic; None where it can."""
         ...
 
     async def measure(

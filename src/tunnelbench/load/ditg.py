@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import secrets
 
+from tunnelbench.load.abilities import Abilities
 from tunnelbench.load.base import (
     Completed,
-    Direction,
     LoadError,
     LoadWarning,
     Measurement,
-    Pattern,
+    Traffic,
     TrafficNode,
-    Transport,
     WindowPlan,
     Workload,
 )
@@ -28,11 +27,13 @@ _GRACE_S = 15.0
 """How much longer than planned a trial may take before it is given up, seconds."""
 _DECODE_S = 60.0
 """How long the log of a trial may take to decode, seconds."""
-_SMALLEST_PACKET = 20
-"""Bytes; D-ITG fills smaller ones up with its own header."""
 _UNREACHABLE_RATE = 10_000_000
 """Packets per second; D-ITG knows no word for as fast as possible."""
 _SHORT_RATE = 0.99
+_ABILITIES = Abilities(
+    kinds=frozenset({("tcp", "stream"), ("udp", "stream")}),
+    least_datagram=20,  # It fills smaller ones up with its own header.
+)
 
 
 class Ditg:
@@ -55,20 +56,17 @@ class Ditg:
     measures = frozenset({"throughput", "offered", "loss", "jitter", "latency_max", "packets_per_second"})
     programs = frozenset({"ITGSend", "ITGRecv", "ITGDec"})
 
-    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
-        """It sends streams of TCP and UDP, either way."""
-        return transport in ("tcp", "udp") and pattern == "stream"
+    chooses = frozenset[str]()
+
+    def refusal(self, traffic: Traffic) -> str | None:
+        """Why it can't make this traffic; None where it can."""
+        return _ABILITIES.refusal(self.title, traffic)
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
     ) -> Measurement:
         """Runs one trial; raises LoadError, or the node's own error, where it has no result."""
         require_all_ports(self.title, workload)
-        if workload.payload_bytes < _SMALLEST_PACKET:
-            raise LoadError(
-                f"D-ITG sends no packets of {workload.payload_bytes} bytes",
-                advice=f"Ask for at least {_SMALLEST_PACKET} bytes, or use the load engine.",
-            )
         forward = workload.direction == "forward"
         sender, receiver = (client, server) if forward else (server, client)
         log = f"/tmp/ditg-{secrets.token_hex(4)}.log"
@@ -101,7 +99,8 @@ def receiver_arguments(workload: Workload, log: str) -> list[str]:
 
 def sender_arguments(workload: Workload, port: int) -> list[str]:
     """The sender's command; it has the receiver listen at the port."""
-    rate = _UNREACHABLE_RATE if workload.rate is None else workload.rate / 8 / workload.payload_bytes
+    asked = workload.bits_per_second
+    rate = _UNREACHABLE_RATE if asked is None else asked / 8 / workload.payload
     arguments = ["ITGSend", "-a", _destination(workload), "-rp", str(port)]
     arguments += ["-T", workload.transport.upper(), "-C", f"{rate:.6f}", "-c", str(workload.payload_bytes)]
     return [*arguments, "-t", str(round(workload.measure_s * 1000))]
@@ -123,7 +122,7 @@ def parse(decoded: Completed, workload: Workload) -> Measurement:
     metrics = {"throughput": received_bytes * 8 / seconds / 1e6}
     if workload.transport == "tcp":
         return Measurement(metrics=metrics)
-    offered = (packets + dropped) * workload.payload_bytes * 8 / seconds
+    offered = (packets + dropped) * workload.payload * 8 / seconds
     metrics |= {
         "offered": offered / 1e6,
         "loss": dropped / (packets + dropped),
@@ -131,7 +130,7 @@ def parse(decoded: Completed, workload: Workload) -> Measurement:
         "latency_max": longest_s * 1000,
         "packets_per_second": packets / seconds,
     }
-    return Measurement(metrics=metrics, warnings=_doubts(offered, workload.rate))
+    return Measurement(metrics=metrics, warnings=_doubts(offered, workload.bits_per_second))
 
 
 def _doubts(offered: float, asked: float | None) -> list[LoadWarning]:

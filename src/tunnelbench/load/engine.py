@@ -19,6 +19,7 @@ from tunnelbench.lab.traffic import (
     Schedule,
     Series,
     Side,
+    SocketOptions,
     TcpConnect,
     TcpConnected,
     TcpListen,
@@ -30,19 +31,19 @@ from tunnelbench.lab.traffic import (
     UdpSent,
 )
 from tunnelbench.load import doubts
+from tunnelbench.load.abilities import Abilities
 from tunnelbench.load.base import (
-    Direction,
     Endpoint,
     LoadError,
     Measurement,
-    Pattern,
+    Traffic,
     TrafficHandle,
     TrafficNode,
-    Transport,
     WindowPlan,
     Workload,
 )
 from tunnelbench.load.clocks import ClockOffset, clock_offset
+from tunnelbench.study.model import Socket
 
 _LEAD_NS = 200_000_000
 """From planning a trial to its start, ns: both ends must be ready by then."""
@@ -50,6 +51,13 @@ _GRACE_S = 10.0
 """How much longer than planned a trial may take before it is given up, seconds."""
 _BATCH = 64
 """Datagrams per system call; only such as are due, so that it changes no pace."""
+_ABILITIES = Abilities(
+    kinds=frozenset({("tcp", "stream"), ("udp", "stream")}),
+    most_streams=128,
+    congestion_control=True,
+    least_datagram=12,  # The header that tells its number and when it was due.
+    socket=frozenset({"dscp", "ttl", "dont_fragment", "buffer", "mss", "no_delay"}),
+)
 
 
 class Engine:
@@ -83,9 +91,11 @@ class Engine:
     )
     programs = frozenset[str]()
 
-    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
-        """It sends streams of TCP and UDP, either way."""
-        return transport in ("tcp", "udp") and pattern == "stream"
+    chooses = frozenset({"content"})
+
+    def refusal(self, traffic: Traffic) -> str | None:
+        """Why it can't make this traffic; None where it can."""
+        return _ABILITIES.refusal(self.title, traffic)
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
@@ -107,7 +117,15 @@ class _Trial:
 
     async def tcp(self) -> Measurement:
         workload, session = self.workload, secrets.randbits(64)
-        options = TcpOptions(write_bytes=workload.payload_bytes, content=Random())
+        options = TcpOptions(
+            write_bytes=workload.payload,
+            streams=workload.streams,
+            content=workload.content or Random(),
+            congestion_control=workload.congestion_control,
+            mss=workload.socket.mss,
+            no_delay=workload.socket.no_delay,
+            socket=_socket_options(workload.socket),
+        )
         client_side: Side = "send" if workload.direction == "forward" else "receive"
         server_side: Side = "receive" if workload.direction == "forward" else "send"
         listen = TcpListen(
@@ -149,7 +167,12 @@ class _Trial:
         schedules = (self._client_schedule, self._server_schedule)
         send_schedule, receive_schedule = schedules if forward else schedules[::-1]
         bind = workload.server if forward else Endpoint(workload.client_address, 0)
-        receive = UdpReceive(bind=str(bind), session=session, schedule=receive_schedule)
+        receive = UdpReceive(
+            bind=str(bind),
+            session=session,
+            schedule=receive_schedule,
+            socket=_socket_options(workload.socket),
+        )
         async with AsyncExitStack() as running:
             receiver = await receiving.start_traffic(receive, UdpReceived)
             running.push_async_callback(receiver.stop)
@@ -157,10 +180,11 @@ class _Trial:
                 destination=str(_reached(workload.connect if forward else bind, receiver)),
                 session=session,
                 schedule=send_schedule,
-                payload_bytes=workload.payload_bytes,
-                rate=_rate(workload.rate),
+                payload_bytes=workload.payload,
+                rate=_rate(workload.bits_per_second),
                 batch=_BATCH,
-                content=Random(),
+                content=workload.content or Random(),
+                socket=_socket_options(workload.socket),
             )
             sender = await sending.start_traffic(send, UdpSent)
             running.push_async_callback(sender.stop)
@@ -234,8 +258,14 @@ def _reached(connect: Endpoint, listener: TrafficHandle[object]) -> Endpoint:
     return Endpoint(connect.address, listener.bound_port)
 
 
-def _rate(rate: float | None) -> Rate:
-    return MaximumRate() if rate is None else BitsPerSecond(round(rate))
+def _rate(bits_per_second: int | None) -> Rate:
+    return MaximumRate() if bits_per_second is None else BitsPerSecond(bits_per_second)
+
+
+def _socket_options(asked: Socket) -> SocketOptions:
+    return SocketOptions(
+        dscp=asked.dscp, ttl=asked.ttl, dont_fragment=asked.dont_fragment or None, buffer=asked.buffer
+    )
 
 
 def _variation(flow: FlowReport) -> dict[str, float]:

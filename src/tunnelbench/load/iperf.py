@@ -6,15 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tunnelbench.load.abilities import Abilities
 from tunnelbench.load.base import (
     SERIES_STEP_S,
     Completed,
-    Direction,
     LoadError,
     Measurement,
-    Pattern,
+    Traffic,
     TrafficNode,
-    Transport,
     WindowPlan,
     Workload,
 )
@@ -25,11 +24,15 @@ _START_S = 5.0
 """How long the server may take to listen, seconds."""
 _GRACE_S = 15.0
 """How much longer than planned a trial may take before it is given up, seconds."""
-_SMALLEST_DATAGRAM = 16
-"""Bytes; with less, iperf 2.1.8 loses count when the last datagrams arrive."""
 _UNREACHABLE_RATE = "100g"
 """iperf 2 knows no word for as fast as possible."""
 _STEPS_PER_SECOND = round(1 / SERIES_STEP_S)
+_ABILITIES = Abilities(
+    kinds=frozenset({("tcp", "stream"), ("udp", "stream")}),
+    least_datagram=16,  # With less, iperf 2.1.8 loses count when the last datagrams arrive.
+    congestion_control=True,
+    socket=frozenset({"dscp", "buffer", "mss", "no_delay"}),
+)
 
 
 class Iperf:
@@ -46,19 +49,16 @@ class Iperf:
     measures = frozenset({"throughput", "offered", "loss", "reordering", "jitter_last", "packets_per_second"})
     programs = frozenset({"iperf"})
 
-    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
-        """It sends streams of TCP and UDP, either way."""
-        return transport in ("tcp", "udp") and pattern == "stream"
+    chooses = frozenset[str]()
+
+    def refusal(self, traffic: Traffic) -> str | None:
+        """Why it can't make this traffic; None where it can."""
+        return _ABILITIES.refusal(self.title, traffic)
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
     ) -> Measurement:
         """Runs one trial; raises LoadError, or the node's own error, where it has no result."""
-        if workload.transport == "udp" and workload.payload_bytes < _SMALLEST_DATAGRAM:
-            raise LoadError(
-                f"iperf 2 sends no datagrams of {workload.payload_bytes} bytes",
-                advice=f"Ask for at least {_SMALLEST_DATAGRAM} bytes, or use the load engine.",
-            )
         span = Span.of(workload)
         process = await server.spawn(*server_arguments(workload))
         try:
@@ -123,7 +123,7 @@ def client_arguments(workload: Workload) -> list[str]:
         arguments += [
             "--udp",
             "-b",
-            _UNREACHABLE_RATE if workload.rate is None else str(round(workload.rate)),
+            str(workload.bits_per_second or _UNREACHABLE_RATE),
         ]
     if workload.direction == "reverse":
         arguments.append("--reverse")

@@ -6,14 +6,13 @@ import math
 
 import msgspec
 
+from tunnelbench.load.abilities import Abilities
 from tunnelbench.load.base import (
     Completed,
-    Direction,
     LoadError,
     Measurement,
-    Pattern,
+    Traffic,
     TrafficNode,
-    Transport,
     WindowPlan,
     Workload,
 )
@@ -23,6 +22,12 @@ _START_S = 5.0
 """How long the server may take to listen, and the client to connect, seconds."""
 _GRACE_S = 15.0
 """How much longer than planned a trial may take before it is given up, seconds."""
+_ABILITIES = Abilities(
+    kinds=frozenset({("tcp", "stream"), ("udp", "stream")}),
+    most_streams=128,
+    congestion_control=True,
+    socket=frozenset({"dscp", "buffer", "mss", "no_delay"}),
+)
 
 
 class Iperf3:
@@ -37,9 +42,11 @@ class Iperf3:
     measures = frozenset({"throughput", "offered", "loss", "jitter_last", "packets_per_second"})
     programs = frozenset({"iperf3"})
 
-    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
-        """It sends streams of TCP and UDP, either way."""
-        return transport in ("tcp", "udp") and pattern == "stream"
+    chooses = frozenset[str]()
+
+    def refusal(self, traffic: Traffic) -> str | None:
+        """Why it can't make this traffic; None where it can."""
+        return _ABILITIES.refusal(self.title, traffic)
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
@@ -90,7 +97,7 @@ def client_arguments(workload: Workload) -> list[str]:
     arguments += ["--omit", str(_warm_up(workload)), "--time", str(_window(workload)), "--interval", "0"]
     arguments += ["--length", str(workload.payload_bytes)]
     if workload.transport == "udp":
-        arguments += ["--udp", "--bitrate", str(0 if workload.rate is None else round(workload.rate))]
+        arguments += ["--udp", "--bitrate", str(workload.bits_per_second or 0)]
     if workload.direction == "reverse":
         arguments.append("--reverse")
     return arguments
@@ -116,7 +123,7 @@ def parse(completed: Completed, workload: Workload) -> Measurement:
             "offered": sent.bytes * 8 / sent.seconds / 1e6,
             "loss": _loss(sent, received, workload),
             "jitter_last": received.jitter_ms,
-            "packets_per_second": received.bytes / workload.payload_bytes / received.seconds,
+            "packets_per_second": received.bytes / workload.payload / received.seconds,
         }
     return Measurement(metrics=metrics)
 

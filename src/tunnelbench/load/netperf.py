@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 
+from tunnelbench.load.abilities import Abilities
 from tunnelbench.load.base import (
     Completed,
-    Direction,
     LoadError,
     Measurement,
-    Pattern,
+    Traffic,
     TrafficNode,
-    Transport,
     WindowPlan,
     Workload,
 )
@@ -25,6 +24,10 @@ _GRACE_S = 15.0
 _OUTPUT = (
     *("THROUGHPUT", "ELAPSED_TIME", "LOCAL_SEND_THROUGHPUT"),
     *("LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD", "REMOTE_RECV_CALLS"),
+)
+_ABILITIES = Abilities(
+    kinds=frozenset({("tcp", "stream"), ("udp", "stream")}),
+    paced=False,  # Debian builds it without rate control.
 )
 
 
@@ -42,20 +45,17 @@ class Netperf:
     measures = frozenset({"throughput", "offered", "loss", "packets_per_second"})
     programs = frozenset({"netperf", "netserver"})
 
-    def carries(self, transport: Transport, pattern: Pattern, direction: Direction) -> bool:
-        """It sends streams of TCP and UDP, either way."""
-        return transport in ("tcp", "udp") and pattern == "stream"
+    chooses = frozenset[str]()
+
+    def refusal(self, traffic: Traffic) -> str | None:
+        """Why it can't make this traffic; None where it can."""
+        return _ABILITIES.refusal(self.title, traffic)
 
     async def measure(
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
     ) -> Measurement:
         """Runs one trial; raises LoadError, or the node's own error, where it has no result."""
         require_all_ports(self.title, workload)
-        if workload.rate is not None:
-            raise LoadError(
-                "netperf can't send at a fixed rate: Debian builds it without rate control",
-                advice='Ask for rate = ["max"], or use another load.',
-            )
         if _swapped(workload):
             client, server = server, client
         process = await server.spawn(*server_arguments(workload))

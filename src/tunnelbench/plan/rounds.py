@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from random import Random
 from typing import Literal, TypeVar
 
-from tunnelbench.study.cells import Cell, Point, Treatment
-from tunnelbench.study.model import Frozen
+from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.fields import Frozen
+from tunnelbench.study.points import Point
 
 Runtime = Literal["namespace", "kernel"]
 """Where the gateways of an instance run."""

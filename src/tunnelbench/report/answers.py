@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tunnelbench.report.content import Content, Estimate, Result, Section
-from tunnelbench.report.wording import megabits, point_title, runtime_title
+from tunnelbench.report.wording import pace, point_title, runtime_title
+from tunnelbench.study.points import Question
+from tunnelbench.study.quantity import MAXIMUM
 
 LARGEST_LOSS = 0.01
 """Ratio; a tunnel that loses more doesn't carry the rate. The 1 % of published searches for capacity."""
@@ -14,10 +16,10 @@ LARGEST_LOSS = 0.01
 
 @dataclass(frozen=True)
 class Comparison:
-    """The encrypted tunnels at one point in one runtime: by delay at a fixed rate, else by throughput."""
+    """The encrypted tunnels at one point in one runtime, compared by what is asked there."""
 
     headline: str
-    at_fixed_rate: bool
+    question: Question
     best: Result
     worst: Result | None
     """None where there is only one."""
@@ -45,33 +47,36 @@ def comparisons(content: Content) -> list[Comparison]:
 
 
 def headline_sections(sections: Iterable[Section]) -> list[Section]:
-    """One section for each transport, and for UDP one as fast as possible and one at a fixed rate.
+    """One section for each transport, profile and question: for UDP, at a fixed rate and as fast as possible.
 
-    It is the one in which most data arrived per second without a tunnel, or the one with the highest rate.
+    It is the one with the highest rate, or in which most arrived per second without a tunnel.
     """
-    best: dict[tuple[str, bool], Section] = {}
+    best: dict[tuple[str, str, str], Section] = {}
     for section in sections:
-        question = (section.point.transport, section.at_fixed_rate)
-        if question not in best or _prominence(section) > _prominence(best[question]):
-            best[question] = section
+        kind = (section.point.transport, section.point.profile, section.point.question)
+        if kind not in best or _prominence(section) > _prominence(best[kind]):
+            best[kind] = section
     return list(best.values())
 
 
 def _prominence(section: Section) -> tuple[bool, float]:
     can_be_ranked = any(result.ranking for result in section.results)
-    if isinstance(section.point.rate, int):
-        return can_be_ranked, section.point.rate
-    speeds = (result.throughput.median for result in section.results if result.throughput)
-    return can_be_ranked, max(speeds, default=0.0)
+    point = section.point
+    if point.rate is not None and point.rate != MAXIMUM:
+        return can_be_ranked, float(point.rate.bits_per_second(point.payload_bytes or 1) or 0)
+    ranks = (result.ranking.median for result in section.results if result.ranking)
+    return can_be_ranked, max(ranks, default=0.0)
 
 
 def _headline(section: Section, sections: Iterable[Section]) -> str:
-    """The transport alone, or with its rate, where it has but one point."""
+    """The transport alone, or with its rate, where it has but one point, and that of the usual profile."""
     point = section.point
-    if sum(other.point.transport == point.transport for other in sections) > 1:
+    is_alone = sum(other.point.transport == point.transport for other in sections) == 1
+    if not is_alone or point.profile != "constant":
         return point_title(point)
-    rate = f" at {megabits(point.rate)}" if isinstance(point.rate, int) else ""
-    return f"{point.transport.upper()}{rate}"
+    return " ".join(
+        [point.transport.upper(), *pace(point)] if section.at_fixed_rate else [point.transport.upper()]
+    )
 
 
 def _comparisons(section: Section, headline: str) -> Iterator[Comparison]:
@@ -83,7 +88,7 @@ def _comparisons(section: Section, headline: str) -> Iterator[Comparison]:
         best, *others = encrypted
         yield Comparison(
             headline=f"{headline}, {runtime_title(runtime)}",
-            at_fixed_rate=section.at_fixed_rate,
+            question=section.point.question,
             best=best,
             worst=others[-1] if others else None,
             plain=next((result for result in results if result.treatment == best.treatment.baseline), None),

@@ -28,7 +28,7 @@ def _open_and_build(campaign: Path, out: Path) -> Path:
 
 
 def build_report(data: CampaignData, out: Path) -> Path:
-    """Write `report.html`, `study.toml`, `figures/*.svg|png` and `tables/*.csv` into `out`.
+    """Write `report.html`, `figures/*.svg|png`, `tables/*.csv`, and the study with its files into `out`.
 
     Returns the path of the page. `out` is made if it is missing; an earlier report there is replaced.
     Raises UserError if it can't be written.
@@ -50,6 +50,9 @@ def build_report(data: CampaignData, out: Path) -> Path:
                 drawing.write(figures)
         write_tables(data, content, tables)
         (out / STUDY_NAME).write_text(content.campaign.study_toml, encoding="utf-8")
+        for name, payload in data.contents().items():
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            (out / name).write_bytes(payload)
         (out / PAGE_NAME).write_text(render(content, illustrations), encoding="utf-8")
     except OSError as error:
         raise UserError(

@@ -13,6 +13,7 @@ from tunnelbench.analysis.checks import warnings_about
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.summary import summarise
 from tunnelbench.report.content import (
+    LESS_IS_BETTER,
     OUTCOMES,
     Content,
     Doubt,
@@ -21,11 +22,11 @@ from tunnelbench.report.content import (
     Result,
     Section,
     Unmeasured,
-    at_fixed_rate,
 )
 from tunnelbench.report.wording import point_title, printable, some_of
 from tunnelbench.store.read import CampaignData
-from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.study.cells import Treatment
+from tunnelbench.study.points import Point
 from tunnelbench.witness.evidence import Evidence
 
 LEVELS = (*TREATMENT, *POINT)
@@ -76,8 +77,8 @@ def processor_totals(node_costs: polars.DataFrame) -> polars.DataFrame:
 
 def without_idle_ratios(summary: polars.DataFrame) -> polars.DataFrame:
     """A summary without ratios of what a fixed rate fixes: they would only say that the datagrams arrived."""
-    fixed_rate = polars.col("rate").str.contains(r"^\d+$").fill_null(False)
-    idle = fixed_rate & polars.col("metric").is_in(_FIXED_BY_RATE)
+    questions = [_point(row).question for row in summary.iter_rows(named=True)]
+    idle = polars.Series(questions, dtype=polars.String).eq("delay") & summary["metric"].is_in(_FIXED_BY_RATE)
     ratios = ("ratio", "ratio_low", "ratio_high")
     return summary.with_columns(polars.when(~idle).then(polars.col(name)).alias(name) for name in ratios)
 
@@ -161,15 +162,20 @@ def _sections(results: Iterable[Result]) -> tuple[Section, ...]:
     by_point: dict[Point, list[Result]] = {}
     for result in results:
         by_point.setdefault(result.point, []).append(result)
-    points = sorted(by_point, key=lambda point: (point.transport, point.ip, point.payload_bytes, point.key))
+    points = sorted(by_point, key=_place)
     return tuple(Section(point, tuple(sorted(by_point[point], key=_best_first))) for point in points)
+
+
+def _place(point: Point) -> tuple[str, str, bool, str, int, str]:
+    is_named = point.profile != "constant"
+    return point.transport, point.ip, is_named, point.profile, point.payload_bytes or 0, point.key
 
 
 def _best_first(result: Result) -> tuple[int, float]:
     place = _RUNTIMES.index(result.runtime) if result.runtime in _RUNTIMES else len(_RUNTIMES)
-    if at_fixed_rate(result.point):
-        return place, result.delay.median if result.delay else math.inf
-    return place, -(result.throughput.median if result.throughput else 0.0)
+    if result.ranking is None:
+        return place, math.inf
+    return place, result.ranking.median * (1 if result.ranked_by in LESS_IS_BETTER else -1)
 
 
 def _proofs(instances: polars.DataFrame) -> dict[Place, Proof]:
@@ -254,9 +260,7 @@ def _treatment(row: Row) -> Treatment:
 
 
 def _point(row: Row) -> Point:
-    rate = row["rate"]
-    exact = int(rate) if rate is not None and rate.isdecimal() else rate
-    return Point.model_validate({column: row[column] for column in POINT} | {"rate": exact})
+    return Point.model_validate({column: row[column] for column in POINT})
 
 
 def _evidence(row: Row) -> Evidence | None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import polars
 
 from tunnelbench.store.model import CampaignRecord
-from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.study.cells import Treatment
+from tunnelbench.study.points import Point, Question
 from tunnelbench.witness.evidence import Evidence
 
 NODES: tuple[str, ...] = ("host1", "gw1", "gw2", "host2")
@@ -27,9 +28,14 @@ OUTCOMES = {
 """How a cell can come out, and the words for it."""
 
 
-def at_fixed_rate(point: Point) -> bool:
-    """Whether datagrams are sent at a given rate: then delay, loss and cost tell tunnels apart, not speed."""
-    return isinstance(point.rate, int)
+RANKED_BY: Mapping[Question, str] = {
+    "throughput": "throughput",
+    "delay": "latency_p50",
+    "round trip": "round_trip_p50",
+    "transactions": "transactions_per_second",
+}
+"""The metric that answers what is asked at a point."""
+LESS_IS_BETTER = frozenset({"latency_p50", "round_trip_p50"})
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ class Result:
     @property
     def ranked_by(self) -> str:
         """The metric by which it is compared with others at its point."""
-        return "latency_p50" if at_fixed_rate(self.point) else "throughput"
+        return RANKED_BY[self.point.question]
 
     @property
     def ranking(self) -> Estimate | None:
@@ -115,7 +121,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Section:
-    """All results at one point: the fastest first, or at a fixed rate the one with the least delay."""
+    """All results at one point, the best first by what is asked there."""
 
     point: Point
     results: tuple[Result, ...]
@@ -123,7 +129,7 @@ class Section:
     @property
     def at_fixed_rate(self) -> bool:
         """Whether all were sent the same datagrams per second."""
-        return at_fixed_rate(self.point)
+        return self.point.question == "delay"
 
     def of_runtime(self, runtime: str) -> tuple[Result, ...]:
         """The results of one runtime."""

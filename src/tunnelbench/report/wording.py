@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from tunnelbench.analysis.intervals import attainable_confidence
-from tunnelbench.study.cells import Point
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import Bursts, SendingRate
 
 NOTHING = "\N{EN DASH}"
 """What stands where there is no number."""
@@ -55,28 +56,40 @@ def percentage(ratio: float | None) -> str:
     return f"{100 * ratio:.3g} %"
 
 
-def megabits(rate: int) -> str:
-    """A sending rate, given in bit/s."""
-    return f"{rate / 1e6:g} Mbit/s"
-
-
 def runtime_title(runtime: str | None) -> str:
     """Where the gateways ran, in words."""
     return NOTHING if runtime is None else RUNTIME_TITLES.get(runtime, runtime)
 
 
 def point_title(point: Point) -> str:
-    """A point in words: `UDP over IPv4, 1400-byte datagrams as fast as possible, forward, engine`."""
+    """A point in words: `UDP over IPv4, 1400-byte datagrams as fast as possible, forward, engine`.
+
+    Levels that go without saying are left out.
+    """
     ip = {"ipv4": "IPv4", "ipv6": "IPv6"}[point.ip]
-    parts = [f"{point.transport.upper()} over {ip}", _traffic(point), point.direction, point.load]
-    return ", ".join(parts)
+    unusual = (_UNUSUAL[factor].format(level) for factor, level in point.unusual.items())
+    direction = {None: None, "both": "in both directions"}.get(point.direction, point.direction)
+    parts = [f"{point.transport.upper()} over {ip}", _traffic(point), *unusual, direction, point.load]
+    return ", ".join(part for part in parts if part is not None)
 
 
 def point_slug(point: Point) -> str:
     """A point as a part of a file name."""
-    rate = "" if point.rate is None else f"-{point.rate}"
-    text = f"{point.transport}-{point.ip}-{point.payload_bytes}{rate}-{point.direction}-{point.load}"
-    return re.sub(r"[^A-Za-z0-9.-]+", "_", text)
+    words = re.sub(r" (profile|payload|rate)=", " ", point.key).replace(" ", "-")
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", words)
+
+
+def pace(point: Point) -> list[str]:
+    """How fast packets are sent, in words; none where that is not given."""
+    match point.rate:
+        case None:
+            return []
+        case Bursts(packets, _):
+            return [f"in bursts of {packets}", str(point.rate).removeprefix(f"{packets} ")]
+        case SendingRate(None):
+            return ["one after the other" if point.transport == "icmp" else "as fast as possible"]
+        case rate:
+            return [f"at {rate}"]
 
 
 def some_of(names: Sequence[str], most: int = 3) -> str:
@@ -85,13 +98,26 @@ def some_of(names: Sequence[str], most: int = 3) -> str:
     return shown if len(names) <= most else f"{shown}; and {len(names) - most} more"
 
 
+_UNUSUAL = {
+    "streams": "{} streams",
+    "content": "payload of {}",
+    "sending": "sent {}",
+    "congestion_control": "{} congestion control",
+}
+
+
 def _traffic(point: Point) -> str:
-    if point.transport == "tcp":
-        return f"{_size(point.payload_bytes)} writes"
-    datagrams = f"{point.payload_bytes}-byte datagrams"
-    if point.rate is None or point.rate == "max":
-        return f"{datagrams} as fast as possible"
-    return f"{datagrams} at {megabits(point.rate)}"
+    size = None if point.payload_bytes is None else _size(point.payload_bytes)
+    match point.profile:
+        case "request-response":
+            return f"{size} requests and responses"
+        case "connect-request-response":
+            return f"a connection for each {size} request and response"
+        case "constant":
+            packets = {"tcp": "writes", "udp": "datagrams", "icmp": "echo requests"}[point.transport]
+            return " ".join([f"{size} {packets}", *pace(point)])
+        case profile:
+            return " ".join([*([size] if size else []), profile, *pace(point)])
 
 
 def _size(count: int) -> str:

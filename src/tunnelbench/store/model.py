@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from tunnelbench.study.cells import Point, Treatment
+from tunnelbench.study.cells import Treatment
+from tunnelbench.study.points import Point
 
 CampaignState = Literal["running", "interrupted", "finished"]
 InstanceEnd = Literal["proven", "refused", "failed", "skipped"]

@@ -14,12 +14,13 @@ import polars
 from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_errors
 from tunnelbench.store.lock import is_being_written
 from tunnelbench.store.model import CampaignRecord, CampaignState, Versions
+from tunnelbench.study.points import Point
 from tunnelbench.witness.evidence import Evidence
 
+_POINT = tuple(Point.model_fields)
 _TRIAL_LEVELS = (
     "instance.campaign_round, trial.instance, instance.runtime, instance.vpn, instance.suite, instance.image,"
-    " instance.mtu, trial.transport, trial.ip, trial.payload_bytes, trial.rate, trial.direction, trial.load,"
-    " trial.id AS trial, trial.status"
+    f" instance.mtu, {', '.join(f'trial.{factor}' for factor in _POINT)}, trial.id AS trial, trial.status"
 )
 _COUNTED = "trial.instance NOT IN (SELECT instance FROM superseded)"
 
@@ -36,9 +37,14 @@ _TYPES: dict[str, type[polars.DataType]] = {
     "mtu": polars.Int64,
     "transport": polars.String,
     "ip": polars.String,
+    "profile": polars.String,
     "payload_bytes": polars.Int64,
     "rate": polars.String,
     "direction": polars.String,
+    "streams": polars.Int64,
+    "content": polars.String,
+    "sending": polars.String,
+    "congestion_control": polars.String,
     "load": polars.String,
     "skipped": polars.String,
     "trial": polars.Int64,
@@ -93,11 +99,14 @@ class CampaignData:
         """The campaign itself. Its state is `interrupted`, not `running`, if its writer is gone."""
         return self._campaign
 
+    def contents(self) -> dict[str, bytes]:
+        """The files that the study takes payload from, by the path that it names them by."""
+        return dict(self._connection.execute("SELECT name, data FROM content"))
+
     def cells(self) -> polars.DataFrame:
         """One row per cell of the study: key, its levels, and `skipped`, the reason if it isn't measured."""
         return self._frame(
-            "SELECT key, vpn, suite, image, mtu, transport, ip, payload_bytes, rate, direction, load, skipped"
-            " FROM cell ORDER BY rowid"
+            f"SELECT key, vpn, suite, image, mtu, {', '.join(_POINT)}, skipped FROM cell ORDER BY rowid"
         )
 
     def instances(self) -> polars.DataFrame:
@@ -124,9 +133,8 @@ class CampaignData:
     def trials(self) -> polars.DataFrame:
         """Long format: one row per trial and metric.
 
-        Columns: campaign_round, instance, runtime, vpn, suite, image, mtu, transport, ip, payload_bytes, rate
-        (text or null), direction, load, trial, status, metric, value. A void trial has one row without metric
-        and value.
+        Columns: campaign_round, instance, runtime, vpn, suite, image, mtu, the factors of `Point` (null where
+        they don't apply), trial, status, metric, value. A void trial has one row without metric and value.
         """
         return self._frame(
             f"SELECT {_TRIAL_LEVELS}, metric.name AS metric, metric.value FROM trial"

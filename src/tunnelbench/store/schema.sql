@@ -1,4 +1,5 @@
--- One campaign per file. Levels are columns under their vocabulary names; times are UTC in ISO 8601.
+-- One campaign per file. Levels are columns under their vocabulary names, null where a factor doesn't apply;
+-- times are UTC in ISO 8601.
 
 CREATE TABLE campaign (
     id TEXT PRIMARY KEY,
@@ -21,13 +22,24 @@ CREATE TABLE cell (
     suite TEXT NOT NULL,
     image TEXT NOT NULL,
     mtu INTEGER NOT NULL,
-    transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp')),
+    transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp', 'icmp')),
     ip TEXT NOT NULL CHECK (ip IN ('ipv4', 'ipv6')),
-    payload_bytes INTEGER NOT NULL,
+    profile TEXT NOT NULL,
+    payload_bytes INTEGER,
     rate TEXT,
-    direction TEXT NOT NULL CHECK (direction IN ('forward', 'reverse')),
+    direction TEXT CHECK (direction IN ('forward', 'reverse', 'both')),
+    streams INTEGER,
+    content TEXT,
+    sending TEXT CHECK (sending IN ('batched', 'per-packet', 'segmented')),
+    congestion_control TEXT,
     load TEXT NOT NULL,
     skipped TEXT
+) STRICT;
+
+-- Payload that a study reads from files, so that a campaign can go on without them.
+CREATE TABLE content (
+    name TEXT PRIMARY KEY,
+    data BLOB NOT NULL
 ) STRICT;
 
 CREATE TABLE instance (
@@ -54,11 +66,16 @@ CREATE TABLE trial (
     id INTEGER PRIMARY KEY,
     instance INTEGER NOT NULL REFERENCES instance (id),
     position INTEGER NOT NULL,
-    transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp')),
+    transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp', 'icmp')),
     ip TEXT NOT NULL CHECK (ip IN ('ipv4', 'ipv6')),
-    payload_bytes INTEGER NOT NULL,
+    profile TEXT NOT NULL,
+    payload_bytes INTEGER,
     rate TEXT,
-    direction TEXT NOT NULL CHECK (direction IN ('forward', 'reverse')),
+    direction TEXT CHECK (direction IN ('forward', 'reverse', 'both')),
+    streams INTEGER,
+    content TEXT,
+    sending TEXT CHECK (sending IN ('batched', 'per-packet', 'segmented')),
+    congestion_control TEXT,
     load TEXT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('ok', 'void')),
     reason TEXT,

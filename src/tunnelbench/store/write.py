@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 import msgspec
 
@@ -29,7 +29,8 @@ from tunnelbench.store.model import (
     TrialRecord,
     WarningRecord,
 )
-from tunnelbench.study.cells import Cell, Point, Treatment
+from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.points import Point
 from tunnelbench.witness.evidence import Evidence
 
 
@@ -48,8 +49,16 @@ class CampaignStore:
         self._connection = open_for_writing(self._path)
 
     @classmethod
-    def create(cls, directory: Path, campaign: CampaignRecord, cells: Iterable[Cell]) -> CampaignStore:
+    def create(
+        cls,
+        directory: Path,
+        campaign: CampaignRecord,
+        cells: Iterable[Cell],
+        contents: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> CampaignStore:
         """Start the file of a new campaign in `directory`, which is made if it is missing.
+
+        `contents` are the files that its study takes payload from, by the path that it names them by.
 
         Raises UserError if it holds a campaign already, is being written, or can't be written.
         """
@@ -66,6 +75,8 @@ class CampaignStore:
                 _insert_campaign(connection, campaign)
                 for cell in cells:
                     _insert_cell(connection, cell)
+                for name, data in contents.items():
+                    _insert(connection, "content", {"name": name, "data": data})
 
             create_database(directory / FILE_NAME, fill)
             return cls(directory, lock)
@@ -268,7 +279,7 @@ def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, object
 
 
 def _point_columns(point: Point) -> dict[str, object]:
-    return {**point.model_dump(), "rate": None if point.rate is None else str(point.rate)}
+    return point.model_dump()
 
 
 def _columns(

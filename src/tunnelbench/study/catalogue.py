@@ -1,4 +1,4 @@
-"""What a study may ask for: the VPNs with their suites and the traffic they carry, and the load tools.
+"""What a study may ask for: VPNs with their suites and the traffic they carry, profiles, and load tools.
 
 The catalogue is handed in by whoever knows the tunnels and the loads, so that a study is checked without
 importing them.
@@ -6,16 +6,18 @@ importing them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import TypeVar
 
 from tunnelbench.errors import UserError
+from tunnelbench.study.model import Socket
 from tunnelbench.study.nearest import advice_on
+from tunnelbench.study.points import Point
+from tunnelbench.study.vocabulary import InternetProtocol, Profile, Transport
 
-Transport = Literal["tcp", "udp"]
-InternetProtocol = Literal["ipv4", "ipv6"]
+Item = TypeVar("Item")
 
 BASELINE_VPN = "open"
 """Plain IP, to which every result is related."""
@@ -41,13 +43,26 @@ class Vpn:
 
 
 @dataclass(frozen=True)
+class Load:
+    """A load tool as a study sees it."""
+
+    name: str
+    chooses: frozenset[str]
+    """Of the factors `content` and `sending` those that it obeys; in the others it has ways of its own."""
+    refusal: Callable[[Point, Socket], str | None]
+    """Why it can't drive some traffic; None where it can."""
+
+
+@dataclass(frozen=True)
 class Catalogue:
     """Everything that the names in a study can mean."""
 
     vpns: Mapping[str, Vpn]
     """VPN by name."""
-    loads: tuple[str, ...]
-    """Names of the load tools."""
+    loads: Mapping[str, Load]
+    """Load tool by name."""
+    profiles: Mapping[str, Profile]
+    """Profile by name, the built-in ones among them."""
 
     def tunnels(self, pattern: str) -> tuple[tuple[str, str], ...]:
         """The (VPN, suite) pairs that `VPN/SUITE` means, in the catalogue's order.
@@ -73,7 +88,16 @@ class Catalogue:
             )
         return tuple((name, suite) for suite in suites)
 
-    def check_load(self, load: str) -> None:
-        """Raises UserError that names the nearest valid name where the load tool is unknown."""
-        if load not in self.loads:
-            raise UserError(f"unknown load '{load}'", advice=advice_on(load, self.loads, "loads"))
+    def load(self, name: str) -> Load:
+        """The load tool of this name. Raises UserError that names the nearest valid name."""
+        return _known(self.loads, name, "load")
+
+    def profile(self, name: str) -> Profile:
+        """The profile of this name. Raises UserError that names the nearest valid name."""
+        return _known(self.profiles, name, "profile")
+
+
+def _known(known: Mapping[str, Item], name: str, kind: str) -> Item:
+    if name not in known:
+        raise UserError(f"unknown {kind} '{name}'", advice=advice_on(name, known, f"{kind}s"))
+    return known[name]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Literal
+from typing import Any
 
-from tunnelbench.study.catalogue import BASELINE_VPN, Catalogue, InternetProtocol, Transport, Vpn
-from tunnelbench.study.model import Direction, Factors, Frozen, Study
-
-PointRate = int | Literal["max"] | None
+from tunnelbench.study.catalogue import BASELINE_VPN, Catalogue
+from tunnelbench.study.fields import Frozen
+from tunnelbench.study.model import Factors, Study
+from tunnelbench.study.points import APPLIES, CHOSEN_BY_LOAD, Point
+from tunnelbench.study.quantity import SendingRate
+from tunnelbench.study.vocabulary import InternetProtocol, Profile, Transport
 
 _SMALLEST_IPV6_MTU = 1280
 """Bytes; RFC 8200, section 5."""
@@ -45,25 +47,6 @@ class Treatment(Frozen, frozen=True):
         return Treatment(vpn=BASELINE_VPN, suite="none", image=self.image, mtu=self.mtu)
 
 
-class Point(Frozen, frozen=True):
-    """The levels that are easy to change: they vary inside an instance."""
-
-    transport: Transport
-    ip: InternetProtocol
-    payload_bytes: int
-    """Payload of a datagram, or size of a TCP write."""
-    rate: PointRate
-    """UDP: payload bits per second, or as fast as possible. None for TCP."""
-    direction: Direction
-    load: str
-
-    @property
-    def key(self) -> str:
-        """Stable name, different for every point."""
-        rate = "" if self.rate is None else f" rate={self.rate}"
-        return f"{self.transport} {self.ip} payload={self.payload_bytes}{rate} {self.direction} {self.load}"
-
-
 class Cell(Frozen, frozen=True):
     """One combination of levels, and why it can't be measured where it can't."""
 
@@ -81,22 +64,44 @@ class Cell(Frozen, frozen=True):
 def expand(study: Study, catalogue: Catalogue) -> tuple[Cell, ...]:
     """Every cell of a study in the order of its levels, each once.
 
-    The plain-IP baseline comes first where the study doesn't list it. Combinations that a VPN can't carry are
-    cells with a reason. Raises UserError for a VPN, suite or load that the catalogue doesn't have.
+    The plain-IP baseline comes first where the study doesn't list it. Combinations that a load or a VPN can't
+    carry are cells with a reason. Raises UserError for a VPN, suite, profile or load that the catalogue
+    doesn't have.
     """
-    factors = study.factors
-    for load in factors.load:
-        catalogue.check_load(load)
-    points = tuple(dict.fromkeys(_points(factors)))
+    points = tuple(distinct_points(study.factors, catalogue))
     return tuple(
-        Cell(
-            treatment=treatment,
-            point=point,
-            skipped=_reason_to_skip(catalogue.vpns[treatment.vpn], treatment, point),
-        )
-        for treatment in _treatments(factors, catalogue)
+        Cell(treatment=treatment, point=point, skipped=reason_to_skip(study, catalogue, treatment, point))
+        for treatment in _treatments(study.factors, catalogue)
         for point in points
     )
+
+
+def reason_to_skip(study: Study, catalogue: Catalogue, treatment: Treatment, point: Point) -> str | None:
+    """Why a point can't be measured in a treatment; None where it can."""
+    refusal = catalogue.load(point.load).refusal(point, study.socket)
+    if refusal is not None:
+        return refusal
+    vpn = catalogue.vpns[treatment.vpn]
+    if (point.transport, point.ip) not in vpn.carries:
+        return f"{vpn.title} doesn't carry {point.transport.upper()} over {_WRITTEN_IP[point.ip]}"
+    if point.ip == "ipv6" and treatment.mtu < _SMALLEST_IPV6_MTU:
+        return f"IPv6 needs an MTU of at least {_SMALLEST_IPV6_MTU} bytes (RFC 8200), not {treatment.mtu}"
+    return None
+
+
+def distinct_points(factors: Factors, catalogue: Catalogue) -> Iterator[Point]:
+    """Every combination of the levels that apply to each other, once, whatever the unit of its rate."""
+    profiles = [catalogue.profile(name) for name in factors.profile]
+    seen: set[tuple[Point, object]] = set()
+    for transport, profile in product(factors.transport, profiles):
+        for levels in _combinations(factors, transport, profile):
+            load = catalogue.load(levels["load"])
+            own = dict.fromkeys(CHOSEN_BY_LOAD - load.chooses)
+            point = Point.model_validate({"transport": transport, "profile": profile.name, **levels, **own})
+            same = (point.model_copy(update={"rate": None}), _comparable_rate(point))
+            if same not in seen:
+                seen.add(same)
+                yield point
 
 
 def _treatments(factors: Factors, catalogue: Catalogue) -> Iterator[Treatment]:
@@ -107,35 +112,34 @@ def _treatments(factors: Factors, catalogue: Catalogue) -> Iterator[Treatment]:
         yield Treatment(vpn=vpn, suite=suite, image=image, mtu=mtu)
 
 
-def _points(factors: Factors) -> Iterator[Point]:
-    for transport, ip in product(factors.transport, factors.ip):
-        for payload_bytes, rate in _sizes_and_rates(factors, transport):
-            for direction, load in product(factors.direction, factors.load):
-                yield Point(
-                    transport=transport,
-                    ip=ip,
-                    payload_bytes=payload_bytes,
-                    rate=rate,
-                    direction=direction,
-                    load=load,
-                )
-
-
-def _sizes_and_rates(factors: Factors, transport: Transport) -> Iterator[tuple[int, PointRate]]:
-    if transport == "tcp":
-        for payload_bytes in factors.payload_bytes.tcp:
-            yield payload_bytes, None
+def _combinations(factors: Factors, transport: Transport, profile: Profile) -> Iterator[dict[str, Any]]:
+    """All levels by factor; None for a factor that doesn't apply, so that its levels multiply nothing."""
+    if transport not in profile.transports:
         return
-    for payload_bytes, rate in product(factors.payload_bytes.udp, factors.rate):
-        yield payload_bytes, rate.bits_per_second(payload_bytes)
+    sizes = "request" if profile.is_transaction else transport
+    levels: dict[str, Sequence[object]] = {
+        "ip": factors.ip,
+        "payload_bytes": getattr(factors.payload_bytes, sizes),
+        "rate": getattr(factors.rate, transport, ()),
+        "direction": factors.direction,
+        "streams": factors.streams,
+        "content": factors.content,
+        "sending": factors.sending,
+        "congestion_control": factors.congestion_control or (None,),
+        "load": factors.load,
+    }
+    for name, applies in APPLIES.items():
+        if not applies(transport, profile):
+            levels[name] = (None,)
+    for combination in product(*levels.values()):
+        yield dict(zip(levels, combination, strict=True))
 
 
-def _reason_to_skip(vpn: Vpn, treatment: Treatment, point: Point) -> str | None:
-    if (point.transport, point.ip) not in vpn.carries:
-        return f"{vpn.title} doesn't carry {point.transport.upper()} over {_WRITTEN_IP[point.ip]}"
-    if point.ip == "ipv6" and treatment.mtu < _SMALLEST_IPV6_MTU:
-        return f"IPv6 needs an MTU of at least {_SMALLEST_IPV6_MTU} bytes (RFC 8200), not {treatment.mtu}"
-    return None
+def _comparable_rate(point: Point) -> object:
+    """The same for rates that send the same packets at the same times."""
+    if not isinstance(point.rate, SendingRate) or point.payload_bytes is None:
+        return point.rate
+    return point.rate.bits_per_second(point.payload_bytes)
 
 
 _WRITTEN_IP: dict[InternetProtocol, str] = {"ipv4": "IPv4", "ipv6": "IPv6"}

@@ -5,129 +5,33 @@ A study is read from TOML once (see `reading`); every quantity is then in the un
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self, TypeVar, cast
+from typing import Annotated, Literal, Self, cast
 
-from annotated_types import Ge, Gt, Interval
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    InstanceOf,
-    PlainSerializer,
-    WithJsonSchema,
-    model_validator,
-)
+from annotated_types import Ge, Interval
+from pydantic import Field, model_validator
 
-from tunnelbench.study.catalogue import InternetProtocol, Transport
-from tunnelbench.study.quantity import (
-    BIT_RATE,
-    DURATION,
-    PERCENTAGE,
-    SENDING_RATE,
-    SIZE,
-    Dimension,
-    SendingRate,
-    format_bit_rate,
-    format_seconds,
-    parse_bit_rate,
-    parse_bytes,
-    parse_ratio,
-    parse_seconds,
-    parse_sending_rate,
+from tunnelbench.study.fields import (
+    BitRate,
+    Bytes,
+    ContentLevel,
+    Frozen,
+    Levels,
+    Name,
+    PositiveSeconds,
+    Ratio,
+    Seconds,
+    SendingRateLevel,
 )
+from tunnelbench.study.quantity import MAXIMUM, SendingRate
+from tunnelbench.study.vocabulary import Direction, InternetProtocol, Sending, Transport
 
 Topology = Literal["site-to-site", "host-to-host"]
-Direction = Literal["forward", "reverse"]
 
 _LARGEST_DATAGRAM_PAYLOAD = 65_507
-"""IPv4's 65 535 bytes less the headers of IP (20) and UDP (8): RFC 791, RFC 768."""
+"""IPv4's 65 535 bytes less the headers of IP (20) and UDP (8): RFC 791, RFC 768. An ICMP echo has 8 too."""
 _LARGEST_WRITE = 64 * 1024 * 1024
-
-Level = TypeVar("Level")
-
-
-def _frozen_list(value: object) -> tuple[object, ...]:
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"must be a list, such as [{value!r}]")
-    if not value:
-        raise ValueError("must name at least one level")
-    return tuple(cast(Sequence[object], value))
-
-
-def _distinct(levels: tuple[Level, ...]) -> tuple[Level, ...]:
-    for index, level in enumerate(levels):
-        if level in levels[:index]:
-            raise ValueError(f"names '{level}' twice")
-    return levels
-
-
-Levels = Annotated[
-    tuple[Level, ...],
-    BeforeValidator(_frozen_list),
-    AfterValidator(_distinct),
-    Field(json_schema_extra={"minItems": 1, "uniqueItems": True}),
-]
-"""The levels of a factor: a list of at least one, none twice."""
-
-_NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
-
-
-def _plain_name(name: str) -> str:
-    if re.fullmatch(_NAME_PATTERN, name) is None:
-        raise ValueError(
-            f"'{name}' must be lower-case letters, digits, '.', '_' and '-', the first a letter or digit"
-        )
-    return name
-
-
-def _written(dimension: Dimension) -> dict[str, Any]:
-    return {"type": "string", "pattern": dimension.pattern, "examples": list(dimension.examples)}
-
-
-Name = Annotated[
-    str, AfterValidator(_plain_name), WithJsonSchema({"type": "string", "pattern": _NAME_PATTERN})
-]
-Seconds = Annotated[
-    float,
-    BeforeValidator(parse_seconds),
-    PlainSerializer(format_seconds),
-    WithJsonSchema(_written(DURATION)),
-]
-PositiveSeconds = Annotated[Seconds, Gt(0)]
-BitRate = Annotated[
-    int,
-    BeforeValidator(parse_bit_rate),
-    PlainSerializer(format_bit_rate),
-    WithJsonSchema(_written(BIT_RATE)),
-]
-Ratio = Annotated[
-    float,
-    BeforeValidator(parse_ratio),
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "minimum": 0, "exclusiveMaximum": 1}, _written(PERCENTAGE)]}
-    ),
-]
-Bytes = Annotated[
-    int,
-    BeforeValidator(parse_bytes),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, _written(SIZE)]}),
-]
-SendingRateLevel = Annotated[
-    InstanceOf[SendingRate],
-    BeforeValidator(parse_sending_rate),
-    PlainSerializer(str),
-    WithJsonSchema({**_written(SENDING_RATE), "pattern": f"^max$|{SENDING_RATE.pattern}"}),
-]
-
-
-class Frozen(BaseModel, frozen=True):
-    """A value: immutable, comparable, strict about types and unknown keys."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+_LARGEST_SEGMENT = 65_495
+"""IPv4's 65 535 bytes less the headers of IP and TCP (20 each)."""
 
 
 class About(Frozen, frozen=True):
@@ -151,14 +55,31 @@ class Payloads(Frozen, frozen=True):
     """Bytes handed to TCP in one write."""
     udp: Levels[Annotated[Bytes, Interval(ge=1, le=_LARGEST_DATAGRAM_PAYLOAD)]] = (1400,)
     """Bytes of payload in one datagram."""
+    icmp: Levels[Annotated[Bytes, Interval(ge=1, le=_LARGEST_DATAGRAM_PAYLOAD)]] = (56,)
+    """Bytes of data in one ICMP echo request."""
+    request: Levels[Annotated[Bytes, Interval(ge=1, le=_LARGEST_DATAGRAM_PAYLOAD)]] = (64,)
+    """Bytes of a request, and of its response, in the profiles of requests and responses."""
 
     @model_validator(mode="before")
     @classmethod
-    def _one_list_for_both(cls, value: object) -> object:
+    def _one_list_for_all(cls, value: object) -> object:
         if not isinstance(value, list):
             return value
-        levels = cast(list[object], value)
-        return {"tcp": levels, "udp": levels}
+        return dict.fromkeys(cls.model_fields, cast(list[object], value))
+
+
+class Rates(Frozen, frozen=True):
+    """Sending rates by transport: what is a trickle of datagrams is a flood of echo requests."""
+
+    udp: Levels[SendingRateLevel] = (MAXIMUM,)
+    """Rates of datagrams: `max`, payload bits or datagrams per second, or bursts (`100 every 10 ms`)."""
+    icmp: Levels[SendingRateLevel] = (SendingRate(100, "packets/s"),)
+    """Rates of echo requests; with `max` each is sent when the one before is answered."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_list_is_for_udp(cls, value: object) -> object:
+        return {"udp": cast(list[object], value)} if isinstance(value, list) else value
 
 
 class Factors(Frozen, frozen=True):
@@ -174,14 +95,41 @@ class Factors(Frozen, frozen=True):
     """Transport protocols of the measured traffic."""
     ip: Levels[InternetProtocol] = ("ipv4",)
     """IP versions of the measured traffic."""
+    profile: Levels[str] = ("constant",)
+    """What is sent when: `constant`, `request-response`, `connect-request-response`, or a named profile."""
     payload_bytes: Payloads = Payloads()
-    """One list for both transports, or `{ tcp = [...], udp = [...] }`."""
-    rate: Levels[SendingRateLevel] = (SendingRate(None),)
-    """UDP sending rates: `max`, payload bits per second or datagrams per second."""
+    """One list for all, or `{ tcp = [...], udp = [...] }`."""
+    rate: Rates = Rates()
+    """One list for UDP, or `{ udp = [...], icmp = [...] }`."""
     direction: Levels[Direction] = ("forward",)
-    """`forward`: from host1 to host2; `reverse`: from host2 to host1."""
+    """`forward`: from host1 to host2; `reverse`: from host2 to host1; `both` at the same time."""
+    streams: Levels[Annotated[int, Interval(ge=1, le=128)]] = (1,)
+    """TCP connections side by side."""
+    content: Levels[ContentLevel] = ("random",)
+    """What payload is made of: `random`, `zeros`, `text`, or the path of a file beside the study."""
+    sending: Levels[Sending] = ("batched",)
+    """How datagrams are handed to the system: several in a call, one in a call, or cut up by it."""
+    congestion_control: Levels[Name] | None = None
+    """TCP congestion controls; the system's own where not given."""
     load: Levels[Name] = ("engine",)
     """Programs that drive the traffic."""
+
+
+class Socket(Frozen, frozen=True):
+    """How sockets of the measured traffic are set; as the system has them where nothing is said."""
+
+    dscp: Annotated[int, Interval(ge=0, le=63)] | None = None
+    """Differentiated services code point (RFC 2474)."""
+    ttl: Annotated[int, Interval(ge=1, le=255)] | None = None
+    """Time to live, or hop limit."""
+    dont_fragment: bool = False
+    """Whether packets may not be fragmented on their way; TCP's never are, as systems have it."""
+    buffer: Annotated[Bytes, Ge(1024)] | None = None
+    """Bytes of send and receive buffers."""
+    mss: Annotated[int, Interval(ge=88, le=_LARGEST_SEGMENT)] | None = None
+    """Largest TCP segment in bytes."""
+    no_delay: bool = False
+    """Whether TCP sends small segments at once (no Nagle algorithm, RFC 896)."""
 
 
 class Link(Frozen, frozen=True):
@@ -241,5 +189,6 @@ class Study(Frozen, frozen=True):
 
     about: About = Field(alias="study")
     factors: Factors
+    socket: Socket = Socket()
     link: Link = Link()
     method: Method = Method()

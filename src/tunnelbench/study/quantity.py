@@ -68,30 +68,58 @@ SIZE = Dimension(
 _BIT_UNITS = {"bit/s": "1", "kbit/s": "1e3", "Mbit/s": "1e6", "Gbit/s": "1e9"}
 BIT_RATE = Dimension("a bit rate", _units(**_BIT_UNITS), ("100 Mbit/s",))
 PERCENTAGE = Dimension("a ratio", _units(**{"%": "0.01"}), ("1 %",))
-_PACKET_UNIT = "packets/s"
+_PACKET_UNITS = ("packets/s", "pps")
 SENDING_RATE = Dimension(
     "a sending rate",
-    _units(**_BIT_UNITS, **{_PACKET_UNIT: "1"}),
-    ("max", "10 Mbit/s"),
+    _units(**_BIT_UNITS, **dict.fromkeys(_PACKET_UNITS, "1")),
+    ("max", "10 Mbit/s", "10000 pps", "100 every 10 ms"),
 )
+_EVERY = " every "
+BURSTS_PATTERN = rf"^\s*[0-9]+{_EVERY}{DURATION.pattern.removeprefix('^')}"
+"""Regular expression of what is read as bursts, for editors (JSON Schema `pattern`)."""
 
 
 @dataclass(frozen=True)
 class SendingRate:
-    """How fast datagrams are sent: as fast as possible, or payload bits or datagrams per second."""
+    """How fast packets are sent: as fast as possible, or payload bits or packets per second."""
 
     amount: int | None
     """None means as fast as the sender can."""
     unit: Literal["bit/s", "packets/s"] = "bit/s"
 
-    def bits_per_second(self, payload_bytes: int) -> int | Literal["max"]:
-        """Payload bits per second when every datagram carries `payload_bytes` bytes of payload."""
+    def bits_per_second(self, payload_bytes: int) -> int | None:
+        """Payload bits per second with so many bytes in every packet; None for as fast as possible."""
         if self.amount is None:
-            return "max"
+            return None
         return self.amount if self.unit == "bit/s" else self.amount * payload_bytes * 8
 
     def __str__(self) -> str:
-        return "max" if self.amount is None else f"{self.amount} {self.unit}"
+        if self.amount is None:
+            return "max"
+        return format_bit_rate(self.amount) if self.unit == "bit/s" else f"{self.amount} packets/s"
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Packets sent back to back, and again after each interval (RFC 9004)."""
+
+    packets: int
+    interval_ns: int
+    """From the start of one burst to that of the next."""
+
+    def bits_per_second(self, payload_bytes: int) -> int:
+        """Payload bits per second over many bursts with `payload_bytes` bytes in every packet."""
+        return round(self.packets * payload_bytes * 8 * 1e9 / self.interval_ns)
+
+    def __str__(self) -> str:
+        for unit, nanoseconds in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+            if self.interval_ns % nanoseconds == 0:
+                return f"{self.packets}{_EVERY}{self.interval_ns // nanoseconds} {unit}"
+        return f"{self.packets}{_EVERY}{Decimal(self.interval_ns) / 1000:f} us"
+
+
+Rate = SendingRate | Bursts
+MAXIMUM = SendingRate(None)
 
 
 def parse_seconds(value: object) -> float:
@@ -131,14 +159,24 @@ def format_bit_rate(bits_per_second: int) -> str:
     return f"{bits_per_second // factor} {unit}"
 
 
-def parse_sending_rate(value: object) -> SendingRate:
-    """A UDP sending rate: `max`, `10 Mbit/s` or `10000 packets/s`. Raises ValueError."""
-    if isinstance(value, SendingRate):
+def parse_sending_rate(value: object) -> Rate:
+    """A sending rate: `max`, `10 Mbit/s`, `10000 pps` or `100 every 10 ms`. Raises ValueError."""
+    if isinstance(value, SendingRate | Bursts):
         return value
     if value == "max":
-        return SendingRate(None)
+        return MAXIMUM
+    if isinstance(value, str) and _EVERY in value:
+        return _parse_bursts(value)
     amount = _positive(_whole(SENDING_RATE.parse(value), value, "bits or packets per second"), value)
-    return SendingRate(amount, "packets/s" if str(value).strip().endswith(_PACKET_UNIT) else "bit/s")
+    return SendingRate(amount, "packets/s" if str(value).strip().endswith(_PACKET_UNITS) else "bit/s")
+
+
+def _parse_bursts(value: str) -> Bursts:
+    packets, _, interval = value.partition(_EVERY)
+    if not packets.strip().isdecimal():
+        raise ValueError(f"'{value}' is not a number of packets and an interval, such as '100 every 10 ms'")
+    nanoseconds = _whole(DURATION.parse(interval) * 10**9, value, "nanoseconds")
+    return Bursts(_positive(int(packets), value), _positive(nanoseconds, value))
 
 
 def parse_ratio(value: object) -> float:

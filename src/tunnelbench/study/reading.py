@@ -14,6 +14,8 @@ from pydantic_core import ErrorDetails
 
 from tunnelbench.errors import UserError
 from tunnelbench.study.catalogue import Catalogue
+from tunnelbench.study.checks import sentences, unknown_names, vain_levels
+from tunnelbench.study.contents import wrong_contents
 from tunnelbench.study.locator import KeyPath, line_of, locate
 from tunnelbench.study.model import Study
 from tunnelbench.study.nearest import advice_on
@@ -52,14 +54,14 @@ def read_study(path: Path, catalogue: Catalogue) -> Study:
         raise UserError(f"{path}: not a text file in UTF-8 ({error.reason} at byte {error.start})") from error
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from error
-    return parse_study(text, str(path), catalogue)
+    return parse_study(text, str(path), catalogue, path.parent)
 
 
-def parse_study(text: str, source: str, catalogue: Catalogue) -> Study:
-    """The study in a TOML text; `source` names it in messages.
+def parse_study(text: str, source: str, catalogue: Catalogue, folder: Path | None = None) -> Study:
+    """The study in a TOML text; `source` names it in messages, `folder` has the files that it names.
 
     Raises StudyError with file, line, key and the nearest valid name for each problem: wrong TOML, unknown
-    keys and levels, wrong units, and VPNs, suites and loads that the catalogue doesn't have.
+    keys and levels, wrong units, names that the catalogue doesn't have, and levels that nothing can measure.
     """
     try:
         document = tomllib.loads(text)
@@ -71,9 +73,10 @@ def parse_study(text: str, source: str, catalogue: Catalogue) -> Study:
     except ValidationError as error:
         problems = (_problem(_path(detail), _message(detail), lines, source) for detail in error.errors())
         raise StudyError(tuple(problems)) from error
-    unknown = tuple(_problem(path, message, lines, source) for path, message in _unknown(study, catalogue))
-    if unknown:
-        raise StudyError(unknown)
+    wrong = unknown_names(study, catalogue) or vain_levels(study, catalogue)
+    wrong += [] if folder is None else wrong_contents(study, folder)
+    if wrong:
+        raise StudyError(tuple(_problem(path, message, lines, source) for path, message in wrong))
     return study
 
 
@@ -84,21 +87,9 @@ def _syntax_problem(error: tomllib.TOMLDecodeError, text: str, source: str) -> P
     return Problem(source, line, "", f"not valid TOML: {message}")
 
 
-def _unknown(study: Study, catalogue: Catalogue) -> list[tuple[KeyPath, str]]:
-    found: list[tuple[KeyPath, str]] = []
-    for factor, levels, check in (
-        ("tunnel", study.factors.tunnel, catalogue.tunnels),
-        ("load", study.factors.load, catalogue.check_load),
-    ):
-        for index, level in enumerate(levels):
-            try:
-                check(level)
-            except UserError as error:
-                found.append((("factors", factor, index), _sentences(error.message, error.advice or "")))
-    return found
-
-
 def _problem(path: KeyPath, message: str, lines: dict[KeyPath, int], source: str) -> Problem:
+    if path[:3] not in lines and (short := path[:2] + path[3:]) in lines:
+        path = short  # One list stands for a table of them.
     place, line = line_of(path, lines)
     return Problem(source, line, _written(place), message)
 
@@ -111,13 +102,13 @@ def _message(detail: ErrorDetails) -> str:
     match detail["type"]:
         case "extra_forbidden":
             key = str(detail["loc"][-1])
-            return _sentences(f"unknown key '{key}'", advice_on(key, _valid_keys(_path(detail)[:-1]), "keys"))
+            return sentences(f"unknown key '{key}'", advice_on(key, _valid_keys(_path(detail)[:-1]), "keys"))
         case "missing":
             return f"'{detail['loc'][-1]}' is missing"
         case "literal_error":
             level = str(detail["input"])
             valid = re.findall(r"'([^']*)'", detail["ctx"]["expected"] if "ctx" in detail else "")
-            return _sentences(f"unknown level '{level}'", advice_on(level, valid, "levels"))
+            return sentences(f"unknown level '{level}'", advice_on(level, valid, "levels"))
         case "value_error":
             return detail["msg"].removeprefix("Value error, ")
         case _:
@@ -140,7 +131,3 @@ def _model_in(annotation: Any) -> type[BaseModel]:  # noqa: ANN401
 
 def _written(path: KeyPath) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
-
-
-def _sentences(message: str, advice: str) -> str:
-    return f"{message}. {advice}" if advice else message

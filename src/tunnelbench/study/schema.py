@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tunnelbench.study.model import About, Factors, Link, Method, Payloads, Study
+from tunnelbench.study.model import About, Factors, Link, Method, Payloads, Rates, Socket, Study
 
 
 def study_schema() -> dict[str, Any]:
@@ -15,12 +15,13 @@ def study_schema() -> dict[str, Any]:
     schema = Study.model_json_schema()
     definitions = schema["$defs"]
     _fit(Study, schema["properties"])
-    for model in (About, Factors, Payloads, Link, Method):
+    for model in (About, Factors, Payloads, Rates, Socket, Link, Method):
         _fit(model, definitions[model.__name__]["properties"])
-    one_list = {**definitions["Payloads"]["properties"]["udp"]}
-    del one_list["default"]
-    payload_bytes = definitions["Factors"]["properties"]["payload_bytes"]
-    payload_bytes["anyOf"] = [{"$ref": payload_bytes.pop("$ref")}, one_list]
+    for name, table in (("payload_bytes", "Payloads"), ("rate", "Rates")):
+        one_list = {**definitions[table]["properties"]["udp"]}
+        del one_list["default"]
+        factor = definitions["Factors"]["properties"][name]
+        factor["anyOf"] = [{"$ref": factor.pop("$ref")}, one_list]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "tunnelbench study"}
 
 

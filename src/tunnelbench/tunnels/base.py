@@ -12,21 +12,21 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
-from typing import ClassVar, Literal
+from typing import ClassVar, get_args
 
 from tunnelbench.lab import messages
 from tunnelbench.lab.features import Needs as Needs
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family, Site
+from tunnelbench.study.vocabulary import Transport
 
-Transport = Literal["tcp", "udp"]
 Traffic = tuple[Transport, Family]
 
 EVERYTHING: frozenset[Traffic] = frozenset(
-    (transport, family) for transport in ("tcp", "udp") for family in Family
+    (transport, family) for transport in get_args(Transport) for family in Family
 )
-"""TCP and UDP over IPv4 and IPv6."""
+"""Whatever goes over IPv4 and IPv6."""
 
 
 @dataclass(frozen=True)

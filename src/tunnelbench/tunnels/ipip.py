@@ -6,10 +6,19 @@ from contextlib import AsyncExitStack
 
 from tunnelbench.lab.features import link_kind
 from tunnelbench.lab.topology import Family
-from tunnelbench.tunnels.base import NO_SUITE, Established, Gateway, Needs, Suite, Traffic, Tunnel, suites
+from tunnelbench.tunnels.base import (
+    EVERYTHING,
+    NO_SUITE,
+    Established,
+    Gateway,
+    Needs,
+    Suite,
+    Tunnel,
+    suites,
+)
 from tunnelbench.tunnels.point_to_point import link_up
 
-IPV4_ALONE: frozenset[Traffic] = frozenset({("tcp", Family.IPV4), ("udp", Family.IPV4)})
+IPV4_ALONE = frozenset(traffic for traffic in EVERYTHING if traffic[1] is Family.IPV4)
 
 
 class Ipip(Tunnel):

@@ -16,7 +16,7 @@ from tunnelbench.lab.traffic.common import (
 )
 from tunnelbench.lab.traffic.udp import Timestamps
 
-Protocol = Literal["udp", "tcp"]
+Protocol = Literal["udp", "tcp", "icmp"]
 
 
 class EchoServe(Tagged, frozen=True, kw_only=True, tag="echo_serve"):
