@@ -76,6 +76,8 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         schedule=SCHEDULE,
         step=50_000_000,
         timestamps="user",
+        peer="fd00::2",
+        voice="g729a",
         socket=messages.SocketOptions(buffer=8_388_608),
     )
     assert read("job_tcp_connect") == messages.TcpConnect(
@@ -215,6 +217,10 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
         ),
         foreign=4,
         buffer_drops=5,
+        receive_calls=7,
+        coalesced=8,
+        processor=9_000_000,
+        voice=messages.VoiceQuality(r_factor=80.5, mos=4.0),
         clock_step=6,
     )
     stream = messages.TcpReceivedStream(measured_bytes=35_000, processor=2_000_000)

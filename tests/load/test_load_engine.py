@@ -32,6 +32,7 @@ from tunnelbench.lab.traffic import (
     UdpReceived,
     UdpSend,
     UdpSent,
+    VoiceQuality,
 )
 from tunnelbench.load.base import Endpoint, LoadError, TrafficNode
 from tunnelbench.load.engine import DRIVER
@@ -104,7 +105,16 @@ FLOW = FlowReport(
 )
 
 RECEIVED = UdpReceived(
-    timestamps="kernel", socket_buffer=4_194_304, flow=FLOW, foreign=0, buffer_drops=0, clock_step=0
+    timestamps="kernel",
+    socket_buffer=4_194_304,
+    flow=FLOW,
+    foreign=0,
+    buffer_drops=0,
+    receive_calls=40,
+    coalesced=0,
+    processor=1_000_000,
+    voice=VoiceQuality(r_factor=90.0, mos=4.3),
+    clock_step=0,
 )
 
 SEEN = TcpInformation(
@@ -200,6 +210,8 @@ async def test_udp_metrics_follow_their_definitions() -> None:
             "pdv_p999": 0.06,
             "reordering_extent_max": 12,
             "loss_burst_mean": 2.5,
+            "r_factor": 90.0,
+            "mos": 4.3,
         }
     )
     assert set(measurement.metrics) == DRIVER.measures
@@ -306,9 +318,9 @@ async def test_what_did_not_happen_has_no_metric() -> None:
         ipdv=None,
         loss=LossBursts(expected=2_000, lost=0, bursts=0, mean=None, longest=0, ratio=None),
     )
-    received = changed(RECEIVED, flow=flawless)
+    received = changed(RECEIVED, flow=flawless, voice=None)
     measurement = await DRIVER.measure(*nodes(received=received), UDP, lambda _opens_in, _lasts: None)
-    absent = {"ipdv_p50", "ipdv_p99", "reordering_extent_max", "loss_burst_mean"}
+    absent = {"ipdv_p50", "ipdv_p99", "reordering_extent_max", "loss_burst_mean", "r_factor", "mos"}
     assert set(measurement.metrics) == DRIVER.measures - absent
     assert "ipdv" not in measurement.histograms
 

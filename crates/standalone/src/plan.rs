@@ -120,6 +120,8 @@ fn udp_receive(udp: &UdpTraffic, stand: Stand) -> Job {
         linger: LINGER,
         step: stand.step,
         timestamps: Timestamps::default(),
+        peer: None,
+        voice: None,
         socket: SocketOptions {
             buffer: udp.socket.buffer,
             ..SocketOptions::default()

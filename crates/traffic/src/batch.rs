@@ -10,7 +10,7 @@ use socket2::{SockAddr, Socket};
 use crate::content::Material;
 use crate::datagram::Header;
 
-/// Room for every receive timestamp that Linux may attach.
+/// Room for a receive timestamp and for the size of what was put together.
 const CONTROL_BYTES: usize = 64;
 
 /// As large as the largest datagram, and a little more so that the starts of the buffers do not compete for the same
@@ -127,12 +127,31 @@ pub(crate) fn source_of(address: SocketAddr) -> Source {
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// One datagram of a batch.
+/// One message of a batch: a datagram, or several of one source that the kernel put together (UDP_GRO).
 pub(crate) struct Received<'a> {
+    /// All of it.
     pub payload: &'a [u8],
     pub source: &'a Source,
     /// CLOCK_REALTIME in ns, where the kernel attached it.
     pub timestamp: Option<i64>,
+    /// Size of each datagram but the last, where they were put together.
+    segment: Option<usize>,
+}
+
+impl<'a> Received<'a> {
+    /// Each of its datagrams.
+    pub fn datagrams(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
+        let (payload, segment) = (
+            self.payload,
+            self.segment.unwrap_or(self.payload.len()).max(1),
+        );
+        // A datagram may be empty, and is one nevertheless.
+        let count = payload.len().div_ceil(segment).max(1);
+        (0..count).map(move |index| {
+            let start = index * segment;
+            &payload[start..(start + segment).min(payload.len())]
+        })
+    }
 }
 
 impl ReceiveBatch {
@@ -156,7 +175,7 @@ impl ReceiveBatch {
         self.messages.len()
     }
 
-    /// Takes what is there without waiting; returns how many datagrams that are.
+    /// Takes what is there without waiting; returns how many messages that are.
     pub fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
         let buffers = self.memory.chunks_exact_mut(RECEIVE_STRIDE);
         let places = self.sources.iter_mut().zip(&mut self.controls).zip(buffers);
@@ -187,40 +206,77 @@ impl ReceiveBatch {
         usize::try_from(received).map_err(|_| io::Error::last_os_error())
     }
 
-    /// The datagram at `index` of what the last [`Self::receive`] took.
-    pub fn datagram(&self, index: usize) -> Received<'_> {
+    /// The message at `index` of what the last [`Self::receive`] took.
+    pub fn received(&self, index: usize) -> Received<'_> {
         let message = &self.messages[index];
         let start = index * RECEIVE_STRIDE;
-        Received {
+        let mut received = Received {
             payload: &self.memory[start..start + message.msg_len as usize],
             source: &self.sources[index],
-            timestamp: timestamp(&message.msg_hdr),
-        }
+            timestamp: None,
+            segment: None,
+        };
+        read_controls(&message.msg_hdr, &mut received);
+        received
     }
 }
 
-/// The kernel's receive timestamp among the control messages.
-fn timestamp(header: &libc::msghdr) -> Option<i64> {
+/// Takes what the kernel's control messages say: when the message came in, and what it was put together of.
+fn read_controls(header: &libc::msghdr, received: &mut Received<'_>) {
     // SAFETY: the header is one that the kernel filled in, and its control buffer lives as long as the batch.
     let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: as above; the macros return null or a whole and aligned message within the buffer.
     while let Some(message) = unsafe { control.as_ref() } {
-        if message.cmsg_level == libc::SOL_SOCKET && message.cmsg_type == libc::SCM_TIMESTAMPNS {
-            // SAFETY: the data of this message is one timespec, which may not be aligned.
-            let time = unsafe {
-                libc::CMSG_DATA(control)
-                    .cast::<libc::timespec>()
-                    .read_unaligned()
-            };
-            return Some(time.tv_sec * 1_000_000_000 + time.tv_nsec);
+        // SAFETY: as above; the data follows its header.
+        let data = unsafe { libc::CMSG_DATA(control) };
+        match (message.cmsg_level, message.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                // SAFETY: the data of this message is one timespec, which may not be aligned.
+                let time = unsafe { data.cast::<libc::timespec>().read_unaligned() };
+                received.timestamp = Some(time.tv_sec * 1_000_000_000 + time.tv_nsec);
+            }
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                // SAFETY: the data of this message is one integer, which may not be aligned.
+                let bytes = unsafe { data.cast::<libc::c_int>().read_unaligned() };
+                received.segment = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+            }
+            _ => {}
         }
         // SAFETY: as above.
         control = unsafe { libc::CMSG_NXTHDR(header, control) };
     }
-    None
 }
 
 fn empty_message() -> mmsghdr {
     // SAFETY: null pointers and zero lengths are a valid message without any parts.
     unsafe { std::mem::zeroed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(payload: &[u8], segment: Option<usize>) -> Vec<usize> {
+        let received = Received {
+            payload,
+            source: &[0; ADDRESS_BYTES],
+            timestamp: None,
+            segment,
+        };
+        received.datagrams().map(<[u8]>::len).collect()
+    }
+
+    #[test]
+    fn what_was_put_together_is_taken_apart() {
+        assert_eq!(lengths(&[0; 100], None), [100]);
+        assert_eq!(lengths(&[0; 100], Some(40)), [40, 40, 20]);
+        assert_eq!(lengths(&[0; 80], Some(40)), [40, 40]);
+        assert_eq!(lengths(&[0; 30], Some(40)), [30]);
+    }
+
+    #[test]
+    fn an_empty_datagram_is_one() {
+        assert_eq!(lengths(&[], None), [0]);
+        assert_eq!(lengths(&[], Some(40)), [0]);
+    }
 }

@@ -58,6 +58,12 @@ impl Header {
         }
     }
 
+    /// When the datagram departed, ns since the start of the schedule; none where it does not say.
+    pub fn departed(&self) -> Option<i64> {
+        let lateness = self.lateness.filter(|lateness| *lateness < u32::MAX)?;
+        Some(self.intended as i64 + i64::from(lateness))
+    }
+
     /// None where the datagram is too short to carry a header.
     pub fn parse(datagram: &[u8]) -> Option<Self> {
         let (bytes, rest) = datagram.split_first_chunk::<HEADER_BYTES>()?;

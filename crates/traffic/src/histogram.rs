@@ -1,7 +1,7 @@
 //! Distributions of times: recorded in a few hundred kilobytes, whatever their number, with three significant digits.
 
 use hdrhistogram::Histogram as HdrHistogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
@@ -52,6 +52,15 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// How many values are above `value`, to three significant digits of it; none where `encoded` is no histogram.
+    #[must_use]
+    pub fn count_above(&self, value: u64) -> Option<u64> {
+        let whole: HdrHistogram<u64> = Deserializer::new()
+            .deserialize(&mut self.encoded.as_slice())
+            .ok()?;
+        Some(whole.len() - whole.count_between(0, value))
+    }
+
     /// Takes the quantiles from `recorded` and all else from `exact`.
     pub(crate) fn of(
         unit: Unit,
@@ -213,7 +222,6 @@ impl Moments {
 
 #[cfg(test)]
 mod tests {
-    use hdrhistogram::serialization::Deserializer;
     use proptest::prelude::*;
 
     use super::*;
@@ -263,6 +271,18 @@ mod tests {
             ),
             (3, 2, 0, 7)
         );
+    }
+
+    #[test]
+    fn values_above_another_are_counted() {
+        let histogram = histogram(&[10, 20, 30, 40_000_000, 41_000_000]).unwrap();
+        let above = [0, 20, 40_000_000, 42_000_000].map(|value| histogram.count_above(value));
+        assert_eq!(above, [Some(5), Some(3), Some(1), Some(0)]);
+        let broken = Histogram {
+            encoded: ByteBuf::from(vec![1, 2, 3]),
+            ..histogram
+        };
+        assert_eq!(broken.count_above(0), None);
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(crate) fn granted_buffer(socket: &Socket, buffer: Buffer) -> io::Result<usiz
 }
 
 /// Has the kernel say when each datagram came in; whether it can.
-pub(crate) fn enable_kernel_timestamps(socket: &Socket) -> bool {
+fn enable_kernel_timestamps(socket: &Socket) -> bool {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).is_ok()
 }
 
@@ -71,6 +71,11 @@ pub(crate) fn filter_icmpv6(socket: &Socket, kind: u8) -> io::Result<()> {
         ICMPV6_FILTER,
         blocked.as_flattened(),
     )
+}
+
+/// Lets datagrams that the kernel put together arrive as one, with their size. Where it can't, each comes on its own.
+pub(crate) fn enable_coalescing(socket: &Socket) {
+    let _ = set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1);
 }
 
 /// How many datagrams the system dropped because the receive buffer was full.

@@ -20,6 +20,7 @@ use tunnelbench_traffic::outcome::{
     TcpReceivedStream, TcpSamples, TcpSent, TcpSentStream, UdpReceived, UdpSent,
 };
 use tunnelbench_traffic::process::{Departures, Distribution, Sizes, profiles};
+use tunnelbench_traffic::voice::{Codec, VoiceQuality};
 use tunnelbench_traffic::{Job, Outcome, Schedule};
 
 const SCHEDULE: Schedule = Schedule {
@@ -98,6 +99,8 @@ fn jobs() -> [(&'static str, Job); 7] {
                 linger: 500_000_000,
                 step: 50_000_000,
                 timestamps: Timestamps::User,
+                peer: Some("fd00::2".parse().unwrap()),
+                voice: Some(Codec::G729A),
                 socket: buffer(8_388_608),
             }),
         ),
@@ -405,6 +408,13 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
                 }),
                 foreign: 4,
                 buffer_drops: 5,
+                receive_calls: 7,
+                coalesced: 8,
+                processor: 9_000_000,
+                voice: Some(VoiceQuality {
+                    r_factor: 80.5,
+                    mos: 4.0,
+                }),
                 clock_step: 6,
             }),
         ),

@@ -29,6 +29,7 @@ from tunnelbench.lab.traffic import (
     UdpReceived,
     UdpSend,
     UdpSent,
+    VoiceQuality,
 )
 from tunnelbench.load import doubts
 from tunnelbench.load.abilities import Abilities
@@ -87,6 +88,8 @@ class Engine:
             "pdv_p999",
             "reordering_extent_max",
             "loss_burst_mean",
+            "r_factor",
+            "mos",
         }
     )
     programs = frozenset[str]()
@@ -204,6 +207,7 @@ class _Trial:
             "packets_per_second": flow.arrived.packets / self.workload.measure_s,
             **_quantiles("latency", flow.delay, "p50", "p90", "p99", "p999", "max"),
             **_variation(flow),
+            **_voice(received.voice),
         }
         histograms = {
             "latency": flow.delay,
@@ -282,6 +286,10 @@ def _variation(flow: FlowReport) -> dict[str, float]:
     if flow.loss.mean is not None:
         metrics["loss_burst_mean"] = flow.loss.mean
     return metrics
+
+
+def _voice(voice: VoiceQuality | None) -> dict[str, float]:
+    return {} if voice is None else {"r_factor": voice.r_factor, "mos": voice.mos}
 
 
 def _quantiles(name: str, times: Histogram, *quantiles: str) -> dict[str, float]:

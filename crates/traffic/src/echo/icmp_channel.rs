@@ -77,7 +77,7 @@ impl IcmpChannel {
     fn read_replies(&mut self, news: &mut dyn FnMut(News)) -> io::Result<()> {
         loop {
             let count = self.batch.receive(&self.socket)?;
-            for received in (0..count).map(|index| self.batch.datagram(index)) {
+            for received in (0..count).map(|index| self.batch.received(index)) {
                 if *received.source != self.source {
                     continue;
                 }

@@ -59,7 +59,7 @@ impl Channel for UdpChannel {
                 Err(failure) if is_waiting(&failure) => return Ok(()),
                 Err(failure) => return Err(failure),
             };
-            for received in (0..count).map(|index| self.batch.datagram(index)) {
+            for received in (0..count).map(|index| self.batch.received(index)) {
                 if *received.source != self.source {
                     continue;
                 }

@@ -1,11 +1,12 @@
 //! Receiving them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
 use crate::job::{SocketOptions, text};
 use crate::schedule::Schedule;
+use crate::voice::Codec;
 
 /// Receives the datagrams of one session from the first source that sends any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,12 @@ pub struct UdpReceive {
     /// Which receive timestamps to use.
     #[serde(default)]
     pub timestamps: Timestamps,
+    /// The only address whose datagrams count, for one that is known; others are `foreign`.
+    #[serde(default, with = "text::optional")]
+    pub peer: Option<IpAddr>,
+    /// The codec of the voice call that the flow stands for; none where it stands for no call.
+    #[serde(default)]
+    pub voice: Option<Codec>,
     /// How the socket is set up. Its buffer has 4 MiB where there is none, so that the receiver's own pauses lose
     /// nothing.
     #[serde(default)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::outcome::Tally;
+use crate::voice::{Codec, JITTER_BUFFER, VoiceQuality, burst_ratio};
 
 /// What arrived of a flow of datagrams, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +44,23 @@ pub struct FlowReport {
     pub longest_gap: u64,
     /// Datagrams of the flow in all phases, duplicates included.
     pub total: Tally,
+}
+
+impl FlowReport {
+    /// How good a voice call the flow would be; none where nothing arrived.
+    ///
+    /// A datagram that comes more than [`JITTER_BUFFER`] after the quickest is as good as lost. Losses are those of
+    /// `loss`, and so those between the first and the last that arrived.
+    #[must_use]
+    pub fn voice(&self, codec: Codec) -> Option<VoiceQuality> {
+        let (delay, pdv) = (self.delay.as_ref()?, self.pdv.as_ref()?);
+        let expected = self.loss.expected as f64;
+        let lost = self.loss.lost as f64;
+        let late = pdv.count_above(JITTER_BUFFER)? as f64;
+        let bursts = burst_ratio(self.loss.mean.unwrap_or(1.0), lost / expected);
+        let quality = VoiceQuality::of(codec, delay.min, (lost + late) / expected, bursts);
+        Some(quality)
+    }
 }
 
 /// Runs of lost datagrams, as far as the sequence shows them: between the lowest and the highest number of `measured`.

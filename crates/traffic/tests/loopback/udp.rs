@@ -1,10 +1,12 @@
 //! UDP jobs against each other.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
 
 use serde_bytes::ByteBuf;
 use tunnelbench_traffic::job::{Content, Rate, SocketOptions, Timestamps, UdpReceive, UdpSend};
 use tunnelbench_traffic::outcome::{UdpReceived, UdpSent};
+use tunnelbench_traffic::voice::{Codec, VoiceQuality};
 use tunnelbench_traffic::{Job, Outcome, Running, Schedule, TrafficError, start};
 
 use crate::common::*;
@@ -18,6 +20,8 @@ fn udp_receive(bind: SocketAddr, schedule: Schedule) -> UdpReceive {
         linger: 200 * MILLISECOND,
         step: 100 * MILLISECOND,
         timestamps,
+        peer: None,
+        voice: None,
         socket: SocketOptions::default(),
     }
 }
@@ -73,6 +77,8 @@ fn assert_all_arrived(sent: &UdpSent, received: &UdpReceived) {
         (0, 0, 0)
     );
     assert_eq!((received.foreign, received.buffer_drops), (0, 0));
+    assert_eq!(received.coalesced, 0, "each was sent on its own");
+    assert!(received.receive_calls <= received.flow.total.packets && received.processor > 0);
     let in_series: u64 = received.flow.series.packets.iter().sum();
     assert!(received.flow.arrived.packets <= in_series && in_series <= received.flow.total.packets);
     let delay = received.flow.delay.as_ref().unwrap();
@@ -182,20 +188,14 @@ fn copies_and_latecomers_are_told_apart() {
         (3, 300),
         (4, 10),
     ] {
-        let intended = (intended * MILLISECOND).to_be_bytes();
-        let datagram = [
-            &sequence.to_be_bytes()[..],
-            &7_u16.to_be_bytes(),
-            &intended[2..],
-            b"content",
-        ]
-        .concat();
-        socket.send_to(&datagram, bound(&receiver)).unwrap();
+        socket
+            .send_to(&datagram(sequence, intended), bound(&receiver))
+            .unwrap();
     }
     let received = udp_received(receiver);
     assert_eq!(
         (received.flow.measured.packets, received.flow.measured.bytes),
-        (3, 3 * 19)
+        (3, 3 * 40)
     );
     assert_eq!((received.flow.duplicates, received.flow.reordered), (1, 1));
     assert_eq!(received.flow.total.packets, 7);
@@ -207,6 +207,90 @@ fn copies_and_latecomers_are_told_apart() {
         received.flow.delay.as_ref().unwrap().negative,
         3,
         "and before they were intended to leave"
+    );
+}
+
+/// A datagram as a sender of session 7 makes it.
+fn datagram(sequence: u32, intended: u64) -> Vec<u8> {
+    let intended = (intended * MILLISECOND).to_be_bytes();
+    let session = 7_u16.to_be_bytes();
+    [
+        &sequence.to_be_bytes()[..],
+        &session,
+        &intended[2..],
+        &[0; 28],
+    ]
+    .concat()
+}
+
+#[test]
+fn what_the_kernel_carries_together_counts_one_by_one() {
+    let receiver = start(Job::UdpReceive(udp_receive(loopback(0), schedule()))).unwrap();
+    let socket = UdpSocket::bind(loopback(0)).unwrap();
+    let segment: libc::c_int = 40;
+    // SAFETY: the pointer and the length are those of one live integer.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            libc::UDP_SEGMENT,
+            (&raw const segment).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    assert_eq!(status, 0, "Linux splits datagrams since 4.18");
+    let together: Vec<u8> = (0..10)
+        .flat_map(|sequence| datagram(sequence, 60))
+        .collect();
+    socket.send_to(&together, bound(&receiver)).unwrap();
+    let received = udp_received(receiver);
+    assert_eq!(
+        (received.flow.measured.packets, received.flow.measured.bytes),
+        (10, 400)
+    );
+    assert_eq!((received.flow.total.packets, received.foreign), (10, 0));
+    assert_eq!((received.coalesced, received.receive_calls), (10, 1));
+}
+
+#[test]
+fn only_the_peer_counts() {
+    let job = UdpReceive {
+        peer: Some("127.0.0.2".parse().unwrap()),
+        ..udp_receive(loopback(0), schedule())
+    };
+    let receiver = start(Job::UdpReceive(job)).unwrap();
+    for (address, sequence) in [
+        ([127, 0, 0, 1], 0),
+        ([127, 0, 0, 2], 0),
+        ([127, 0, 0, 3], 1),
+    ] {
+        let socket = UdpSocket::bind(SocketAddr::from((address, 0))).unwrap();
+        socket
+            .send_to(&datagram(sequence, 60), bound(&receiver))
+            .unwrap();
+    }
+    let received = udp_received(receiver);
+    assert_eq!((received.flow.total.packets, received.foreign), (1, 2));
+}
+
+#[test]
+fn a_voice_call_is_rated() {
+    let job = UdpReceive {
+        voice: Some(Codec::G711),
+        ..udp_receive(loopback(0), schedule())
+    };
+    let receiver = start(Job::UdpReceive(job)).unwrap();
+    let socket = UdpSocket::bind(loopback(0)).unwrap();
+    for sequence in [0, 1, 2, 3, 5, 6, 7, 8, 9] {
+        socket
+            .send_to(&datagram(sequence, 60), bound(&receiver))
+            .unwrap();
+    }
+    let voice = udp_received(receiver).voice.unwrap();
+    let by_hand = VoiceQuality::of(Codec::G711, 0, 0.1, 1.0);
+    assert!(
+        (voice.r_factor - by_hand.r_factor).abs() < 1e-9,
+        "{voice:?}"
     );
 }
 

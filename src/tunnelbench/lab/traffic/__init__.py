@@ -78,12 +78,14 @@ from tunnelbench.lab.traffic.tcp import (
 )
 from tunnelbench.lab.traffic.udp import (
     DEFAULT_LINGER,
+    Codec,
     Rate,
     Timestamps,
     UdpReceive,
     UdpReceived,
     UdpSend,
     UdpSent,
+    VoiceQuality,
 )
 
 Job = UdpSend | UdpReceive | TcpConnect | TcpListen | EchoServe | EchoProbe
@@ -97,6 +99,7 @@ __all__ = [
     "Bursts",
     "Cauchy",
     "Choice",
+    "Codec",
     "Constant",
     "Content",
     "DelayVariation",
@@ -162,6 +165,7 @@ __all__ = [
     "UdpSend",
     "UdpSent",
     "Uniform",
+    "VoiceQuality",
     "Weibull",
     "Zeros",
 ]

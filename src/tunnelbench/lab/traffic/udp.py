@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tunnelbench.lab.traffic.common import Content, Histogram, Schedule, SocketOptions, Tagged, Tally
+from tunnelbench.lab.traffic.common import Content, Histogram, Message, Schedule, SocketOptions, Tagged, Tally
 from tunnelbench.lab.traffic.flow import FlowReport
 from tunnelbench.lab.traffic.process import BitsPerSecond, MaximumRate, PacketsPerSecond
 
 Timestamps = Literal["kernel", "user"]
+
+Codec = Literal["g711", "g711_plc", "g729a", "g723_1"]
 
 DEFAULT_LINGER = 500_000_000
 """How long a receiver waits for stragglers, ns."""
@@ -47,6 +49,10 @@ class UdpReceive(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     """Length of a step of the series, ns."""
     timestamps: Timestamps = "kernel"
     """`kernel` is before the decryption on a node that decrypts the packets itself."""
+    peer: str | None = None
+    """The only IP address whose datagrams count."""
+    voice: Codec | None = None
+    """The codec of the voice call that the flow stands for."""
     socket: SocketOptions = SocketOptions()
     """Its buffer has 4 MiB where there is none."""
 
@@ -75,6 +81,15 @@ class UdpSent(Tagged, frozen=True, kw_only=True, tag="udp_send"):
     """By how much the node's wall clock was stepped during the job, ns."""
 
 
+class VoiceQuality(Message, frozen=True):
+    """How good a voice call would be, by the E-model (ITU-T G.107)."""
+
+    r_factor: float
+    """0 to 100."""
+    mos: float
+    """Mean opinion score, 1 to 4.5."""
+
+
 class UdpReceived(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     """What a UDP receiver received."""
 
@@ -87,5 +102,13 @@ class UdpReceived(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     """Of other sessions or sources, or without a valid header."""
     buffer_drops: int
     """Dropped in the measured window by a full receive buffer: the receiver's fault, not the network's."""
+    receive_calls: int
+    """System calls that received something, in all phases."""
+    coalesced: int
+    """Datagrams, in all phases, that the kernel handed over together as one large packet."""
+    processor: int
+    """Processor time of the receiving thread in the measured window, ns."""
+    voice: VoiceQuality | None
+    """None where the job names no codec, or nothing arrived."""
     clock_step: int
     """By how much the node's wall clock was stepped during the job, ns."""
