@@ -12,11 +12,8 @@ from typing import Literal
 import msgspec
 
 from tunnelbench.errors import UserError
-from tunnelbench.lab.traffic import Departures, Sizes
+from tunnelbench.lab.traffic import Codec, Departures, Sizes
 from tunnelbench.study.nearest import advice_on
-
-Codec = Literal["g711", "g711_plc", "g729a", "g723_1"]
-"""How speech is coded: what the E-model needs to know to rate a call."""
 
 
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
