@@ -38,6 +38,15 @@ HISTOGRAM = messages.Histogram(
     encoded=bytes([28, 132, 147, 20]),
 )
 
+ROUND_TRIPS = messages.RoundTripSeries(
+    step=100_000_000,
+    begun=[6, 4],
+    completed=[2, 0],
+    shortest=[1, None],
+    mean=[1.5, None],
+    longest=[2, None],
+)
+
 
 def read(name: str) -> object:
     data = (GOLDEN / f"{name}.msgpack").read_bytes()
@@ -123,6 +132,20 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         payload_bytes=512,
         marker=b"a marker",
         timeout=1_000_000_000,
+    )
+    assert read("job_transaction_serve") == messages.TransactionServe(
+        bind="0.0.0.0:7",
+        session=2**64 - 1,
+        schedule=SCHEDULE,
+        transaction=messages.Transaction(protocol="udp", request_bytes=1, response_bytes=2, concurrency=3),
+    )
+    assert read("job_transaction_run") == messages.TransactionRun(
+        destination="[fd00::2]:7",
+        session=1,
+        schedule=SCHEDULE,
+        transaction=messages.Transaction(
+            protocol="tcp", request_bytes=1, response_bytes=1_048_576, fresh_connections=True
+        ),
     )
     assert read("job_echo_probe_icmp") == messages.EchoProbe(
         destination=messages.IcmpEcho("fd00::2"),
@@ -285,16 +308,21 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
         round_trip_from_intended=HISTOGRAM,
         first_reply_after=1_234_567,
         timestamps="kernel",
-        series=messages.RoundTripSeries(
-            step=100_000_000,
-            begun=[6, 4],
-            completed=[2, 0],
-            shortest=[1, None],
-            mean=[1.5, None],
-            longest=[2, None],
-        ),
+        series=ROUND_TRIPS,
         total_sent=12,
         total_replies=11,
         late=5,
+        processor=6,
+    )
+    assert read("outcome_transaction_serve") == messages.TransactionsServed(
+        responses=11, connections=2, foreign=1, processor=7
+    )
+    assert read("outcome_transaction_run") == messages.Transacted(
+        transactions=9,
+        failures=1,
+        round_trip=HISTOGRAM,
+        connect=None,
+        series=ROUND_TRIPS,
+        total=10,
         processor=6,
     )

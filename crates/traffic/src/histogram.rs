@@ -139,6 +139,15 @@ impl Recorder {
         self.histogram.saturating_record_n(value as u64, count);
     }
 
+    /// Adds what another recorder of the same unit took.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram
+            .add(&other.histogram)
+            .expect("all recorders have the same bounds");
+        self.exact.merge(&other.exact);
+        self.negative += other.negative;
+    }
+
     /// None where nothing was recorded.
     pub fn finish(self) -> Option<Histogram> {
         (self.exact.count() > 0)
@@ -180,6 +189,31 @@ impl Moments {
         self.sum += i128::from(value) * i128::from(count);
         let distance = u128::from(value.abs_diff(self.origin));
         self.squares += distance * distance * u128::from(count);
+    }
+
+    /// Adds what others were added to.
+    pub fn merge(&mut self, other: &Self) {
+        if self.count == 0 {
+            self.clone_from(other);
+            return;
+        }
+        if other.count == 0 {
+            return;
+        }
+        let (count, apart) = (
+            i128::from(other.count),
+            i128::from(other.origin) - i128::from(self.origin),
+        );
+        let distances = other.sum - i128::from(other.origin) * count;
+        let moved = 2 * apart * distances + apart * apart * count;
+        self.squares = self
+            .squares
+            .wrapping_add(other.squares)
+            .wrapping_add_signed(moved);
+        self.count += other.count;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.sum += other.sum;
     }
 
     pub fn count(&self) -> u64 {
@@ -257,6 +291,36 @@ mod tests {
     #[test]
     fn nothing_recorded_is_no_histogram() {
         assert_eq!(histogram(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn recorders_add_up(
+            first in prop::collection::vec(0_i64..10_000_000_000, 0..50),
+            second in prop::collection::vec(0_i64..10_000_000_000, 0..50),
+        ) {
+            let (mut all, mut other) = (Recorder::new(), Recorder::new());
+            first.iter().for_each(|value| all.record(*value));
+            second.iter().for_each(|value| other.record(*value));
+            all.merge(&other);
+            let whole = [first, second].concat();
+            prop_assert_eq!(
+                all.finish().map(|merged| (merged.count, merged.min, merged.max, merged.mean, merged.encoded)),
+                histogram(&whole).map(|whole| (whole.count, whole.min, whole.max, whole.mean, whole.encoded))
+            );
+        }
+
+        #[test]
+        fn deviations_add_up(values in prop::collection::vec(0_i64..10_000_000_000, 2..50), cut in 0_usize..50) {
+            let (first, second) = values.split_at(cut.min(values.len()));
+            let moments = |values: &[i64]| values.iter().fold(Moments::new(), |mut moments, value| {
+                moments.add(*value, 1);
+                moments
+            });
+            let mut merged = moments(first);
+            merged.merge(&moments(second));
+            prop_assert_eq!(merged.deviation(), moments(&values).deviation());
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod series;
 mod socket;
 mod socket_options;
 mod tcp;
+mod transaction;
 mod udp_receive;
 mod udp_send;
 pub mod voice;
@@ -54,5 +55,7 @@ pub fn start(job: Job) -> Result<Running, TrafficError> {
         Job::TcpListen(job) => tcp::listen(job),
         Job::EchoServe(job) => echo::serve(&job),
         Job::EchoProbe(job) => echo::probe(job),
+        Job::TransactionServe(job) => transaction::serve(job),
+        Job::TransactionRun(job) => transaction::run(job),
     }
 }

@@ -66,6 +66,14 @@ impl RoundTripCounter {
         );
     }
 
+    /// Adds what another counter counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.grow(other.steps.len());
+        for (sum, step) in self.steps.iter_mut().zip(&other.steps) {
+            sum.merge(*step);
+        }
+    }
+
     pub fn finish(&self) -> RoundTripSeries {
         let each = |value: fn(&Step) -> u64| self.steps.iter().map(value).collect();
         RoundTripSeries {
@@ -128,5 +136,18 @@ mod tests {
         assert_eq!(series.shortest, [Some(10), None, None]);
         assert_eq!(series.mean, [Some(20.0), None, None]);
         assert_eq!(series.longest, [Some(30), None, None]);
+    }
+
+    #[test]
+    fn counters_add_up() {
+        let (mut first, mut second) = (RoundTripCounter::default(), RoundTripCounter::default());
+        first.completed(0, 10);
+        second.completed(0, 4);
+        second.completed(150_000_000, 7);
+        first.merge(&second);
+        let series = first.finish();
+        assert_eq!(series.completed, [2, 1]);
+        assert_eq!(series.shortest, [Some(4), Some(7)]);
+        assert_eq!(series.longest, [Some(10), Some(7)]);
     }
 }

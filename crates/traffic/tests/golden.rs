@@ -12,12 +12,14 @@ use serde_bytes::ByteBuf;
 use tunnelbench_traffic::histogram::{Histogram, Unit};
 use tunnelbench_traffic::job::{
     Content, EchoDestination, EchoProbe, EchoServe, Messages, ProbePlan, Protocol, Rate, Side,
-    SocketOptions, TcpConnect, TcpListen, TcpOptions, Timestamps, UdpReceive, UdpSend,
+    SocketOptions, TcpConnect, TcpListen, TcpOptions, Timestamps, Transaction, TransactionRun,
+    TransactionServe, UdpReceive, UdpSend,
 };
 use tunnelbench_traffic::outcome::{
     DelayVariation, Echoed, FlowReport, FlowSeries, LossBursts, MessagesSent, Probed,
     RoundTripSeries, Series, Tally, TcpCarried, TcpFlow, TcpInformation, TcpReceived,
-    TcpReceivedStream, TcpSamples, TcpSent, TcpSentStream, UdpReceived, UdpSent,
+    TcpReceivedStream, TcpSamples, TcpSent, TcpSentStream, Transacted, TransactionsServed,
+    UdpReceived, UdpSent,
 };
 use tunnelbench_traffic::process::{Departures, Distribution, Sizes, profiles};
 use tunnelbench_traffic::voice::{Codec, VoiceQuality};
@@ -37,7 +39,7 @@ fn buffer(bytes: u32) -> SocketOptions {
     }
 }
 
-fn jobs() -> [(&'static str, Job); 7] {
+fn jobs() -> [(&'static str, Job); 9] {
     let options = TcpOptions {
         write_bytes: 131_072,
         streams: 4,
@@ -147,6 +149,39 @@ fn jobs() -> [(&'static str, Job); 7] {
                 interval: 10_000_000,
                 payload_bytes: 512,
                 marker: Some(ByteBuf::from("a marker")),
+                timeout: 1_000_000_000,
+                socket: SocketOptions::default(),
+            }),
+        ),
+        (
+            "job_transaction_serve",
+            Job::TransactionServe(TransactionServe {
+                bind: "0.0.0.0:7".parse().unwrap(),
+                session: u64::MAX,
+                schedule: SCHEDULE,
+                transaction: Transaction {
+                    protocol: Protocol::Udp,
+                    request_bytes: 1,
+                    response_bytes: 2,
+                    fresh_connections: false,
+                    concurrency: 3,
+                },
+                socket: SocketOptions::default(),
+            }),
+        ),
+        (
+            "job_transaction_run",
+            Job::TransactionRun(TransactionRun {
+                destination: "[fd00::2]:7".parse().unwrap(),
+                session: 1,
+                schedule: SCHEDULE,
+                transaction: Transaction {
+                    protocol: Protocol::Tcp,
+                    request_bytes: 1,
+                    response_bytes: 1_048_576,
+                    fresh_connections: true,
+                    concurrency: 1,
+                },
                 timeout: 1_000_000_000,
                 socket: SocketOptions::default(),
             }),
@@ -307,7 +342,15 @@ fn contents() -> [(&'static str, Content); 4] {
     ]
 }
 
-fn outcomes() -> [(&'static str, Outcome); 6] {
+fn outcomes() -> [(&'static str, Outcome); 8] {
+    let round_trips = RoundTripSeries {
+        step: 100_000_000,
+        begun: vec![6, 4],
+        completed: vec![2, 0],
+        shortest: vec![Some(1), None],
+        mean: vec![Some(1.5), None],
+        longest: vec![Some(2), None],
+    };
     let histogram = Histogram {
         unit: Unit::Nanoseconds,
         count: 5,
@@ -500,6 +543,27 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
             }),
         ),
         (
+            "outcome_transaction_serve",
+            Outcome::TransactionServe(TransactionsServed {
+                responses: 11,
+                connections: 2,
+                foreign: 1,
+                processor: 7,
+            }),
+        ),
+        (
+            "outcome_transaction_run",
+            Outcome::TransactionRun(Transacted {
+                transactions: 9,
+                failures: 1,
+                round_trip: Some(histogram.clone()),
+                connect: None,
+                series: round_trips.clone(),
+                total: 10,
+                processor: 6,
+            }),
+        ),
+        (
             "outcome_echo_serve",
             Outcome::EchoServe(Echoed {
                 echoed: Tally {
@@ -522,14 +586,7 @@ fn outcomes() -> [(&'static str, Outcome); 6] {
                 round_trip_from_intended: Some(histogram),
                 first_reply_after: Some(1_234_567),
                 timestamps: Timestamps::Kernel,
-                series: RoundTripSeries {
-                    step: 100_000_000,
-                    begun: vec![6, 4],
-                    completed: vec![2, 0],
-                    shortest: vec![Some(1), None],
-                    mean: vec![Some(1.5), None],
-                    longest: vec![Some(2), None],
-                },
+                series: round_trips,
                 total_sent: 12,
                 total_replies: 11,
                 late: 5,

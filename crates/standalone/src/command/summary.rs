@@ -66,6 +66,10 @@ pub(crate) fn own_end(end: &End) -> String {
                 .collect::<Vec<_>>()
                 .join(", ")
         }
+        Outcome::TransactionRun(transacted) => {
+            format!("made {} transactions", transacted.transactions)
+        }
+        Outcome::TransactionServe(served) => format!("answered {} requests", served.responses),
         Outcome::EchoServe(_) | Outcome::EchoProbe(_) => "done".into(),
     }
 }

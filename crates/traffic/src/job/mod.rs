@@ -4,6 +4,7 @@ mod content;
 mod echo;
 mod socket_options;
 mod tcp;
+mod transaction;
 mod udp_receive;
 mod udp_send;
 
@@ -13,6 +14,7 @@ pub use content::Content;
 pub use echo::{EchoDestination, EchoProbe, EchoServe, ProbePlan, Protocol};
 pub use socket_options::SocketOptions;
 pub use tcp::{Messages, Side, TcpConnect, TcpListen, TcpOptions};
+pub use transaction::{Transaction, TransactionRun, TransactionServe};
 pub use udp_receive::{Timestamps, UdpReceive};
 pub use udp_send::{Rate, UdpSend};
 
@@ -32,6 +34,10 @@ pub enum Job {
     EchoServe(EchoServe),
     /// Send probes and time their replies.
     EchoProbe(EchoProbe),
+    /// Answer requests.
+    TransactionServe(TransactionServe),
+    /// Send requests and time the responses.
+    TransactionRun(TransactionRun),
 }
 
 /// Addresses as text (`10.0.0.1:5201`, `[fd00::1]:5201`, `fd00::1`) in every encoding.

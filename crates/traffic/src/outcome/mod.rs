@@ -4,6 +4,7 @@ mod echo;
 mod flow;
 mod round_trips;
 mod tcp;
+mod transaction;
 mod udp_received;
 mod udp_sent;
 
@@ -16,6 +17,7 @@ pub use tcp::{
     MessagesSent, TcpCarried, TcpFlow, TcpInformation, TcpReceived, TcpReceivedStream, TcpSamples,
     TcpSent, TcpSentStream,
 };
+pub use transaction::{Transacted, TransactionsServed};
 pub use udp_received::UdpReceived;
 pub use udp_sent::UdpSent;
 
@@ -35,6 +37,10 @@ pub enum Outcome {
     EchoServe(Echoed),
     /// Of a prober.
     EchoProbe(Probed),
+    /// Of a server of transactions.
+    TransactionServe(TransactionsServed),
+    /// Of a client of transactions.
+    TransactionRun(Transacted),
 }
 
 /// Datagrams and their payload.

@@ -4,4 +4,5 @@ mod common;
 mod echo;
 mod icmp;
 mod tcp;
+mod transaction;
 mod udp;

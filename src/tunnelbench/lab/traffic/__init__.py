@@ -76,6 +76,14 @@ from tunnelbench.lab.traffic.tcp import (
     TcpSent,
     TcpSentStream,
 )
+from tunnelbench.lab.traffic.transaction import (
+    DEFAULT_TRANSACTION_TIMEOUT,
+    Transacted,
+    Transaction,
+    TransactionRun,
+    TransactionServe,
+    TransactionsServed,
+)
 from tunnelbench.lab.traffic.udp import (
     DEFAULT_LINGER,
     Codec,
@@ -88,13 +96,18 @@ from tunnelbench.lab.traffic.udp import (
     VoiceQuality,
 )
 
-Job = UdpSend | UdpReceive | TcpConnect | TcpListen | EchoServe | EchoProbe
+Job = (
+    UdpSend | UdpReceive | TcpConnect | TcpListen | EchoServe | EchoProbe | TransactionServe | TransactionRun
+)
 
-Outcome = UdpSent | UdpReceived | TcpConnected | TcpListened | Echoed | Probed
+Outcome = (
+    UdpSent | UdpReceived | TcpConnected | TcpListened | Echoed | Probed | TransactionsServed | Transacted
+)
 
 __all__ = [
     "DEFAULT_CONNECT_TIMEOUT",
     "DEFAULT_LINGER",
+    "DEFAULT_TRANSACTION_TIMEOUT",
     "BitsPerSecond",
     "Bursts",
     "Cauchy",
@@ -159,6 +172,11 @@ __all__ = [
     "TcpSent",
     "TcpSentStream",
     "Timestamps",
+    "Transacted",
+    "Transaction",
+    "TransactionRun",
+    "TransactionServe",
+    "TransactionsServed",
     "UdpEcho",
     "UdpReceive",
     "UdpReceived",
