@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parents[2] / "crates" / "traffic" / "tests" / "golden"
 UNIONS: dict[str, UnionType] = {
     "job": messages.Job,
     "content": messages.Content,
-    "rate": messages.Rate,
+    "mode": messages.SendMode,
     "outcome": messages.Outcome,
     "departures": messages.Departures,
     "distribution": messages.Distribution,
@@ -59,12 +59,7 @@ def test_a_golden_message_survives_decoding_and_encoding(path: Path) -> None:
 
 
 def test_every_job_and_outcome_has_a_golden_message() -> None:
-    kinds = {
-        f"{name}_{kind.__struct_config__.tag}"
-        for name in UNIONS
-        if name != "rate"
-        for kind in UNIONS[name].__args__
-    }
+    kinds = {f"{name}_{kind.__struct_config__.tag}" for name in UNIONS for kind in UNIONS[name].__args__}
     assert kinds <= {path.stem for path in GOLDEN.glob("*.msgpack")}
 
 
@@ -73,11 +68,13 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         destination="10.0.0.2:5201",
         session=65_535,
         schedule=SCHEDULE,
-        payload_bytes=1_400,
-        rate=messages.BitsPerSecond(100_000_000),
-        batch=64,
+        departures=messages.BitsPerSecond(100_000_000),
+        sizes=messages.Constant(1_400),
+        seed=2**64 - 1,
+        mode=messages.Batched(64),
         content=messages.Zeros(),
         socket=messages.SocketOptions(source="10.0.0.1", port=40_000, dscp=46, ttl=64, dont_fragment=True),
+        log="/run/sent.parquet",
     )
     assert read("job_udp_receive") == messages.UdpReceive(
         bind="[fd00::1]:0",
@@ -159,8 +156,9 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
     assert read("content_random") == messages.Random()
     assert read("content_pattern") == messages.Pattern(bytes([0, 255, 128]))
     assert read("content_file") == messages.File("/srv/corpus/text")
-    assert read("rate_max") == messages.MaximumRate()
-    assert read("rate_packets_per_second") == messages.PacketsPerSecond(5)
+    assert read("mode_per_packet") == messages.PerPacket()
+    assert read("mode_batched") == messages.Batched(64)
+    assert read("mode_segmented") == messages.Segmented(64)
 
 
 def test_processes_mean_the_same_on_both_sides() -> None:
@@ -194,6 +192,7 @@ def test_processes_mean_the_same_on_both_sides() -> None:
 def test_outcomes_mean_the_same_on_both_sides() -> None:
     series = messages.Series(100_000_000, [0, 1_400, 70_000])
     assert read("outcome_udp_send") == messages.UdpSent(
+        mode=messages.Segmented(46),
         asked_rate=1e8,
         achieved_rate=99_999_999.5,
         measured=messages.Tally(50, 70_000),
@@ -203,6 +202,7 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
         unsent=3,
         send_errors=4,
         departure_error=HISTOGRAM,
+        processor=123_456_789,
         clock_step=-5,
     )
     assert read("outcome_udp_receive") == messages.UdpReceived(

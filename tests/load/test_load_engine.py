@@ -8,6 +8,7 @@ from load_workloads import UDP
 from msgspec.structs import replace as changed
 
 from tunnelbench.lab.traffic import (
+    Batched,
     BitsPerSecond,
     DelayVariation,
     FlowReport,
@@ -63,6 +64,7 @@ VARIATION = DelayVariation(
 )
 
 SENT = UdpSent(
+    mode=Batched(64),
     asked_rate=8e6,
     achieved_rate=8e6,
     measured=Tally(2_000, 2_000_000),
@@ -72,6 +74,7 @@ SENT = UdpSent(
     unsent=0,
     send_errors=0,
     departure_error=changed(DELAY, encoded=b"departures"),
+    processor=1_000_000,
     clock_step=0,
 )
 
@@ -233,7 +236,7 @@ async def test_udp_forward_has_the_client_send_to_the_port_that_the_server_got()
     assert isinstance(send, UdpSend)
     assert (receive.bind, send.destination) == ("10.0.0.2:0", "10.0.0.2:40000")
     assert send.session == receive.session
-    assert send.rate == BitsPerSecond(8_000_000)
+    assert send.departures == BitsPerSecond(8_000_000)
     assert (send.schedule.warm_up, send.schedule.measure, send.schedule.cool_down) == (
         500_000_000,
         2_000_000_000,
@@ -257,7 +260,7 @@ async def test_udp_reverse_has_the_server_send_to_the_client() -> None:
     assert isinstance(receive, UdpReceive)
     assert isinstance(send, UdpSend)
     assert (receive.bind, send.destination) == ("[fd00::1]:0", "[fd00::1]:40000")
-    assert send.rate == MaximumRate()
+    assert send.departures == MaximumRate()
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse"])

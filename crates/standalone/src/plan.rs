@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use tunnelbench_traffic::job::{
-    Rate, Side, SocketOptions, TcpConnect, TcpListen, TcpOptions, Timestamps, UdpReceive, UdpSend,
+    SendMode, Side, SocketOptions, TcpConnect, TcpListen, TcpOptions, Timestamps, UdpReceive,
+    UdpSend,
 };
-use tunnelbench_traffic::process::{Departures, Distribution};
 use tunnelbench_traffic::{Job, Schedule};
 
 use crate::offer::{Direction, Flow, Offer, TcpTraffic, Traffic, UdpTraffic};
@@ -93,22 +93,17 @@ fn udp_send(udp: &UdpTraffic, stand: Stand) -> Job {
         destination: stand.other,
         session: stand.session as u16,
         schedule: stand.schedule,
-        payload_bytes: match &udp.sizes.0 {
-            Distribution::Constant { value } => *value as u32,
-            _ => 0,
-        },
-        rate: match &udp.departures {
-            Departures::BitsPerSecond { value } => Rate::BitsPerSecond { value: *value },
-            Departures::PacketsPerSecond { value } => Rate::PacketsPerSecond { value: *value },
-            _ => Rate::Max,
-        },
-        batch: 64,
+        departures: udp.departures.clone(),
+        sizes: udp.sizes.clone(),
+        seed: udp.seed,
+        mode: SendMode::Batched { datagrams: 64 },
         content: udp.content.clone(),
         socket: SocketOptions {
             source: Some(stand.own.ip()),
             port: Some(stand.own.port()),
             ..udp.socket
         },
+        log: None,
     })
 }
 

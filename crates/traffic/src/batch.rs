@@ -7,9 +7,6 @@ use std::os::fd::AsRawFd;
 use libc::{c_uint, iovec, mmsghdr};
 use socket2::{SockAddr, Socket};
 
-use crate::content::Material;
-use crate::datagram::Header;
-
 /// Room for a receive timestamp and for the size of what was put together.
 const CONTROL_BYTES: usize = 64;
 
@@ -19,82 +16,6 @@ const RECEIVE_STRIDE: usize = 65_536 + 192;
 
 /// Bytes of an IPv6 socket address, the larger of the two kinds.
 const ADDRESS_BYTES: usize = size_of::<libc::sockaddr_in6>();
-
-/// Datagrams of one size with their content in place, sent over and over with new headers.
-pub(crate) struct SendBatch {
-    memory: Vec<u8>,
-    payload_bytes: usize,
-    slots: usize,
-    first: usize,
-    count: usize,
-    vectors: Vec<iovec>,
-    messages: Vec<mmsghdr>,
-}
-
-impl SendBatch {
-    pub fn new(largest: usize, payload_bytes: usize, material: &Material) -> Self {
-        let header_bytes = Header::length(payload_bytes);
-        let content_bytes = (payload_bytes - header_bytes).max(1);
-        let slots = largest.max(material.period().div_ceil(content_bytes));
-        let mut memory = vec![0; slots * payload_bytes];
-        let mut done = 0;
-        for datagram in memory.chunks_exact_mut(payload_bytes) {
-            material.fill(done, &mut datagram[header_bytes..]);
-            done += payload_bytes - header_bytes;
-        }
-        let vectors = vec![
-            iovec {
-                iov_base: std::ptr::null_mut(),
-                iov_len: payload_bytes
-            };
-            largest
-        ];
-        Self {
-            memory,
-            payload_bytes,
-            slots,
-            first: 0,
-            count: 0,
-            vectors,
-            messages: vec![empty_message(); largest],
-        }
-    }
-
-    /// Takes the next datagrams and writes their headers.
-    pub fn prepare(&mut self, headers: impl ExactSizeIterator<Item = Header>) {
-        self.first += self.count;
-        self.count = headers.len().min(self.messages.len());
-        if self.first + self.count > self.slots {
-            self.first = 0;
-        }
-        let used = &mut self.memory[self.first * self.payload_bytes..];
-        for (datagram, header) in used.chunks_exact_mut(self.payload_bytes).zip(headers) {
-            header.write(datagram);
-        }
-    }
-
-    /// Sends the prepared datagrams but the first `done` on a connected socket; returns how many the system took.
-    pub fn send(&mut self, socket: &Socket, done: usize) -> io::Result<usize> {
-        let start = (self.first + done) * self.payload_bytes;
-        let used = &mut self.memory[start..(self.first + self.count) * self.payload_bytes];
-        let datagrams = used.chunks_exact_mut(self.payload_bytes);
-        for ((vector, message), datagram) in self
-            .vectors
-            .iter_mut()
-            .zip(&mut self.messages)
-            .zip(datagrams)
-        {
-            vector.iov_base = datagram.as_mut_ptr().cast();
-            message.msg_hdr.msg_iov = vector;
-            message.msg_hdr.msg_iovlen = 1;
-        }
-        let count = (self.count - done) as c_uint;
-        // SAFETY: the first `count` messages point to vectors, and those to datagrams, that this value owns.
-        let sent =
-            unsafe { libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), count, 0) };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
-    }
-}
 
 /// Room for datagrams of any size.
 pub(crate) struct ReceiveBatch {

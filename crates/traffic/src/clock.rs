@@ -59,6 +59,11 @@ impl Timeline {
         now - (wall_clock - timestamp).max(0)
     }
 
+    /// The CLOCK_REALTIME of a time since the start.
+    pub fn realtime_at(&self, offset: i64) -> i64 {
+        self.start_realtime + offset
+    }
+
     /// How far CLOCK_REALTIME was stepped since this was made.
     pub fn clock_step(&self) -> i64 {
         realtime_ahead() - (self.start_realtime - self.start_monotonic)

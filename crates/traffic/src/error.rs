@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use tunnelbench_packet_log::LogError;
+
 use crate::clock::milliseconds;
 
 /// Why a job could not start or has no result.
@@ -49,6 +51,10 @@ pub enum TrafficError {
         /// Whatever the operating system said.
         reason: String,
     },
+
+    /// The packet log can't be written.
+    #[error("the packet log {0}")]
+    Log(#[from] LogError),
 
     /// No datagram left, or no byte of a TCP stream arrived in the measured window.
     #[error("nothing was carried: {0}")]

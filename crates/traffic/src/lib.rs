@@ -15,7 +15,7 @@ mod error;
 pub mod histogram;
 pub mod job;
 pub mod outcome;
-mod pacing;
+mod packet_log;
 pub mod process;
 mod processor;
 mod readable_bytes;
@@ -31,6 +31,7 @@ mod transaction;
 mod udp_receive;
 mod udp_send;
 pub mod voice;
+mod waiter;
 
 pub use account::{FlowAccount, MOST_STEPS, Observed};
 pub use datagram::{HEADER_BYTES, LARGEST_PAYLOAD};

@@ -10,6 +10,9 @@ pub const LONGEST_JOB: u64 = 3_600_000_000_000;
 /// How far the start may have passed when a sender is ready, ns.
 pub(crate) const START_TOLERANCE: i64 = 5_000_000;
 
+/// How far behind a sender may be and still send what was due, ns: an older backlog is dropped instead of bursting out.
+pub(crate) const LONGEST_BACKLOG: u64 = 10_000_000;
+
 /// The time plan of one trial. Both ends get the same one, each in its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_bytes::ByteBuf;
 use tunnelbench_traffic::histogram::{Histogram, Unit};
 use tunnelbench_traffic::job::{
-    Content, EchoDestination, EchoProbe, EchoServe, Messages, ProbePlan, Protocol, Rate, Side,
+    Content, EchoDestination, EchoProbe, EchoServe, Messages, ProbePlan, Protocol, SendMode, Side,
     SocketOptions, TcpConnect, TcpListen, TcpOptions, Timestamps, Transaction, TransactionRun,
     TransactionServe, UdpReceive, UdpSend,
 };
@@ -78,9 +78,10 @@ fn jobs() -> [(&'static str, Job); 9] {
                 destination: "10.0.0.2:5201".parse().unwrap(),
                 session: 65_535,
                 schedule: SCHEDULE,
-                payload_bytes: 1_400,
-                rate: Rate::BitsPerSecond { value: 100_000_000 },
-                batch: 64,
+                departures: Departures::BitsPerSecond { value: 100_000_000 },
+                sizes: Sizes::constant(1_400),
+                seed: u64::MAX,
+                mode: SendMode::Batched { datagrams: 64 },
                 content: Content::Zeros,
                 socket: SocketOptions {
                     source: Some("10.0.0.1".parse().unwrap()),
@@ -90,6 +91,7 @@ fn jobs() -> [(&'static str, Job); 9] {
                     dont_fragment: Some(true),
                     buffer: None,
                 },
+                log: Some("/run/sent.parquet".into()),
             }),
         ),
         (
@@ -206,13 +208,12 @@ fn jobs() -> [(&'static str, Job); 9] {
     ]
 }
 
-fn rates() -> [(&'static str, Rate); 2] {
+fn modes() -> [(&'static str, SendMode); 3] {
+    let datagrams = 64;
     [
-        ("rate_max", Rate::Max),
-        (
-            "rate_packets_per_second",
-            Rate::PacketsPerSecond { value: 5 },
-        ),
+        ("mode_per_packet", SendMode::PerPacket),
+        ("mode_batched", SendMode::Batched { datagrams }),
+        ("mode_segmented", SendMode::Segmented { datagrams }),
     ]
 }
 
@@ -373,6 +374,7 @@ fn outcomes() -> [(&'static str, Outcome); 8] {
         (
             "outcome_udp_send",
             Outcome::UdpSend(UdpSent {
+                mode: SendMode::Segmented { datagrams: 46 },
                 asked_rate: Some(1e8),
                 achieved_rate: 99_999_999.5,
                 measured: Tally {
@@ -388,6 +390,7 @@ fn outcomes() -> [(&'static str, Outcome); 8] {
                 unsent: 3,
                 send_errors: 4,
                 departure_error: Some(histogram.clone()),
+                processor: 123_456_789,
                 clock_step: -5,
             }),
         ),
@@ -627,7 +630,7 @@ fn jobs_are_what_they_were_on_the_wire() {
     contents()
         .iter()
         .for_each(|(name, content)| check(name, content));
-    rates().iter().for_each(|(name, rate)| check(name, rate));
+    modes().iter().for_each(|(name, mode)| check(name, mode));
 }
 
 #[test]

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 from tunnelbench.lab.traffic import (
     DEFAULT_LINGER,
+    Batched,
     BitsPerSecond,
+    Constant,
+    Departures,
     FlowReport,
     FlowSeries,
     Histogram,
     MaximumRate,
     Random,
-    Rate,
     Schedule,
     Series,
     Side,
@@ -183,9 +185,9 @@ class _Trial:
                 destination=str(_reached(workload.connect if forward else bind, receiver)),
                 session=session,
                 schedule=send_schedule,
-                payload_bytes=workload.payload,
-                rate=_rate(workload.bits_per_second),
-                batch=_BATCH,
+                departures=_departures(workload.bits_per_second),
+                sizes=Constant(workload.payload),
+                mode=Batched(_BATCH),
                 content=workload.content or Random(),
                 socket=_socket_options(workload.socket),
             )
@@ -262,7 +264,7 @@ def _reached(connect: Endpoint, listener: TrafficHandle[object]) -> Endpoint:
     return Endpoint(connect.address, listener.bound_port)
 
 
-def _rate(bits_per_second: int | None) -> Rate:
+def _departures(bits_per_second: int | None) -> Departures:
     return MaximumRate() if bits_per_second is None else BitsPerSecond(bits_per_second)
 
 

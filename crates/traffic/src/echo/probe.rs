@@ -15,11 +15,14 @@ use crate::echo::udp_channel::UdpChannel;
 use crate::error::TrafficError;
 use crate::job::{EchoDestination, EchoProbe, ProbePlan};
 use crate::outcome::Outcome;
-use crate::pacing::{LONGEST_BACKLOG, LONGEST_SPIN, SPIN_SHARE};
 use crate::processor::ProcessorMeter;
 use crate::real_time::RealTime;
 use crate::running::Running;
-use crate::schedule::{LONGEST_JOB, START_TOLERANCE};
+use crate::schedule::{LONGEST_BACKLOG, LONGEST_JOB, START_TOLERANCE};
+use crate::waiter::WATCHED_SHARE;
+
+/// How long before a departure a prober starts to watch the clock at the earliest, ns.
+const LONGEST_SPIN: i64 = 50_000;
 
 const LONGEST_TIMEOUT: u64 = 60_000_000_000;
 
@@ -263,7 +266,7 @@ impl<'a> Prober<'a> {
 
     /// Takes what came back, after a wait of at most `pause` ns.
     fn receive(&mut self, pause: i64) -> Result<(), TrafficError> {
-        let spin = (self.job.interval / SPIN_SHARE).min(LONGEST_SPIN) as i64;
+        let spin = (self.job.interval as i64 / WATCHED_SHARE).min(LONGEST_SPIN);
         let limit = (pause - spin).clamp(0, STOP_LATENCY.as_nanos() as i64);
         let (timeline, session) = (self.timeline, self.session);
         let (outstanding, account) = (&mut self.outstanding, &mut self.account);

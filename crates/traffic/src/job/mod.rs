@@ -16,7 +16,7 @@ pub use socket_options::SocketOptions;
 pub use tcp::{Messages, Side, TcpConnect, TcpListen, TcpOptions};
 pub use transaction::{Transaction, TransactionRun, TransactionServe};
 pub use udp_receive::{Timestamps, UdpReceive};
-pub use udp_send::{Rate, UdpSend};
+pub use udp_send::{SendMode, UdpSend};
 
 /// One thing to do, as it comes over the wire: a map whose `kind` names the job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,15 @@
 //! Sending UDP datagrams.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Content, SocketOptions, text};
+use crate::process::{Departures, Sizes};
 use crate::schedule::Schedule;
 
-/// Sends datagrams of one size to one destination, each at its intended time.
+/// Sends datagrams to one destination, each at its intended time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UdpSend {
@@ -18,33 +20,40 @@ pub struct UdpSend {
     pub session: u16,
     /// When to send.
     pub schedule: Schedule,
-    /// UDP payload of each datagram, 12 to 65507 bytes, header included.
-    pub payload_bytes: u32,
-    /// How fast.
-    pub rate: Rate,
-    /// The most datagrams one system call may carry, 1 to 1024. A batch holds only datagrams whose time has come.
-    pub batch: u16,
+    /// When each datagram is due.
+    pub departures: Departures,
+    /// UDP payload of each datagram, 12 to 65507 bytes, header included. What exceeds the MTU is fragmented.
+    pub sizes: Sizes,
+    /// Of everything that is drawn: the same seed sends the same datagrams at the same intended times.
+    #[serde(default)]
+    pub seed: u64,
+    /// How datagrams are handed to the system. None leaves before it is due.
+    pub mode: SendMode,
     /// What follows the header.
     pub content: Content,
     /// How the socket is set up.
     #[serde(default)]
     pub socket: SocketOptions,
+    /// Where to log every datagram that departs, a file on the node of the job; none where there is no path.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
 }
 
-/// How fast datagrams leave.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Rate {
-    /// Payload bits per second.
-    BitsPerSecond {
-        /// 1 or more.
-        value: u64,
+/// How datagrams that are due together are handed to the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum SendMode {
+    /// Each in a system call of its own.
+    PerPacket,
+    /// Several in one system call (`sendmmsg`), but each a packet of its own all the way.
+    Batched {
+        /// The most in one call, 1 to 1024.
+        datagrams: u16,
     },
-    /// Datagrams per second.
-    PacketsPerSecond {
-        /// 1 or more.
-        value: u64,
+    /// Several as one packet (UDP_SEGMENT), which the system or the network device cuts into datagrams as late as it
+    /// can. Only datagrams of one size that fit the MTU can be put together; otherwise they are `batched`.
+    Segmented {
+        /// The most in one packet, 1 to 64, and no more than 65507 bytes together.
+        datagrams: u16,
     },
-    /// As fast as this machine can: every departure is intended for the moment it happens.
-    Max,
 }

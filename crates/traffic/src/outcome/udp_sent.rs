@@ -3,12 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
+use crate::job::SendMode;
 use crate::outcome::Tally;
 
 /// What a UDP sender sent. Loss is `1 - received.measured.packets / sent.measured.packets`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UdpSent {
-    /// Payload bits per second that were asked for; none where the rate was `max`.
+    /// How datagrams were really handed to the system, and the most that were put together.
+    pub mode: SendMode,
+    /// Payload bits per second that were due in the measured window; none where departures were `max`. A sender that
+    /// did not keep up achieved less.
     pub asked_rate: Option<f64>,
     /// Payload bits per second that left in the measured window.
     pub achieved_rate: f64,
@@ -24,8 +28,10 @@ pub struct UdpSent {
     pub unsent: u64,
     /// System calls that failed and were counted instead of ending the job (such as ECONNREFUSED), in all phases.
     pub send_errors: u64,
-    /// Departure minus intended time in the measured window; none where the rate was `max` or nothing was sent.
+    /// Departure minus intended time in the measured window; none where departures were `max` or nothing was sent.
     pub departure_error: Option<Histogram>,
+    /// Processor time that the sending thread took in the measured window, ns.
+    pub processor: u64,
     /// By how much the node's CLOCK_REALTIME was stepped during the job, ns.
     pub clock_step: i64,
 }

@@ -4,8 +4,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use serde_bytes::ByteBuf;
-use tunnelbench_traffic::job::{Content, Rate, SocketOptions, Timestamps, UdpReceive, UdpSend};
+use tunnelbench_traffic::job::{Content, SendMode, SocketOptions, Timestamps, UdpReceive, UdpSend};
 use tunnelbench_traffic::outcome::{UdpReceived, UdpSent};
+use tunnelbench_traffic::process::{Departures, Sizes};
 use tunnelbench_traffic::voice::{Codec, VoiceQuality};
 use tunnelbench_traffic::{Job, Outcome, Running, Schedule, TrafficError, start};
 
@@ -26,16 +27,18 @@ fn udp_receive(bind: SocketAddr, schedule: Schedule) -> UdpReceive {
     }
 }
 
-fn udp_send(destination: SocketAddr, schedule: Schedule, rate: Rate) -> UdpSend {
+fn udp_send(destination: SocketAddr, schedule: Schedule, departures: Departures) -> UdpSend {
     UdpSend {
         destination,
         session: 7,
         schedule,
-        payload_bytes: 200,
-        rate,
-        batch: 16,
+        departures,
+        sizes: Sizes::constant(200),
+        seed: 1,
+        mode: SendMode::Batched { datagrams: 16 },
         content: Content::Random,
         socket: SocketOptions::default(),
+        log: None,
     }
 }
 
@@ -54,14 +57,23 @@ fn udp_received(running: Running) -> UdpReceived {
 }
 
 /// Runs a UDP job pair over one address family.
-fn udp_pair(bind: SocketAddr, timestamps: Timestamps, rate: Rate) -> (UdpSent, UdpReceived) {
+fn udp_pair(
+    bind: SocketAddr,
+    timestamps: Timestamps,
+    departures: Departures,
+) -> (UdpSent, UdpReceived) {
     let schedule = schedule();
     let receiver = start(Job::UdpReceive(UdpReceive {
         timestamps,
         ..udp_receive(bind, schedule)
     }))
     .unwrap();
-    let sender = start(Job::UdpSend(udp_send(bound(&receiver), schedule, rate))).unwrap();
+    let sender = start(Job::UdpSend(udp_send(
+        bound(&receiver),
+        schedule,
+        departures,
+    )))
+    .unwrap();
     (udp_sent(sender), udp_received(receiver))
 }
 
@@ -94,7 +106,7 @@ fn every_paced_datagram_is_accounted_for() {
     let (sent, received) = udp_pair(
         loopback(0),
         Timestamps::Kernel,
-        Rate::PacketsPerSecond { value: 2_000 },
+        Departures::PacketsPerSecond { value: 2_000 },
     );
     assert_eq!(sent.measured.packets + sent.skipped + sent.unsent, 400);
     assert_eq!(sent.measured.bytes, sent.measured.packets * 200);
@@ -110,7 +122,7 @@ fn the_receiver_can_take_the_time_itself_and_speaks_ipv6() {
     let (sent, received) = udp_pair(
         bind,
         Timestamps::User,
-        Rate::BitsPerSecond { value: 1_600_000 },
+        Departures::BitsPerSecond { value: 1_600_000 },
     );
     assert_eq!(sent.measured.packets + sent.skipped + sent.unsent, 200);
     assert_eq!(received.timestamps, Timestamps::User);
@@ -119,7 +131,7 @@ fn the_receiver_can_take_the_time_itself_and_speaks_ipv6() {
 
 #[test]
 fn the_highest_rate_intends_what_it_does() {
-    let (sent, received) = udp_pair(loopback(0), Timestamps::Kernel, Rate::Max);
+    let (sent, received) = udp_pair(loopback(0), Timestamps::Kernel, Departures::Max);
     assert_eq!((sent.asked_rate, sent.late, sent.skipped), (None, 0, 0));
     assert!(sent.departure_error.is_none());
     let lost = sent.total.packets - received.flow.total.packets;
@@ -143,7 +155,7 @@ fn what_the_receive_buffer_loses_is_told_apart() {
     let sender = start(Job::UdpSend(udp_send(
         bound(&receiver),
         schedule,
-        Rate::Max,
+        Departures::Max,
     )))
     .unwrap();
     let (sent, received) = (udp_sent(sender), udp_received(receiver));
@@ -156,12 +168,10 @@ fn what_the_receive_buffer_loses_is_told_apart() {
 fn strangers_do_not_count() {
     let schedule = schedule();
     let receiver = start(Job::UdpReceive(udp_receive(loopback(0), schedule))).unwrap();
-    let rate = Rate::PacketsPerSecond { value: 100 };
-    let first = start(Job::UdpSend(udp_send(bound(&receiver), schedule, rate))).unwrap();
-    let job = UdpSend {
-        session: 8,
-        ..udp_send(bound(&receiver), schedule, rate)
-    };
+    let departures = Departures::PacketsPerSecond { value: 100 };
+    let job = udp_send(bound(&receiver), schedule, departures);
+    let first = start(Job::UdpSend(job.clone())).unwrap();
+    let job = UdpSend { session: 8, ..job };
     let other_session = start(Job::UdpSend(job)).unwrap();
     let stranger = UdpSocket::bind(loopback(0)).unwrap();
     stranger.send_to(b"short", bound(&receiver)).unwrap();
@@ -301,7 +311,7 @@ fn nobody_listening_is_counted_and_not_fatal() {
         start(Job::UdpSend(udp_send(
             silent,
             schedule(),
-            Rate::PacketsPerSecond { value: 500 },
+            Departures::PacketsPerSecond { value: 500 },
         )))
         .unwrap(),
     );
@@ -330,7 +340,7 @@ fn a_sender_that_is_too_late_says_by_how_much() {
         start_at: now() - 2_000 * MILLISECOND as i64,
         ..schedule()
     };
-    let outcome = start(Job::UdpSend(udp_send(loopback(9), late, Rate::Max)));
+    let outcome = start(Job::UdpSend(udp_send(loopback(9), late, Departures::Max)));
     assert!(
         matches!(outcome, Err(TrafficError::StartPassed { by }) if by >= 2_000 * MILLISECOND as i64)
     );
@@ -338,7 +348,7 @@ fn a_sender_that_is_too_late_says_by_how_much() {
 
 #[test]
 fn udp_jobs_beyond_the_limits_are_refused() {
-    let send = udp_send(loopback(9), schedule(), Rate::Max);
+    let send = udp_send(loopback(9), schedule(), Departures::Max);
     let receive = udp_receive(loopback(0), schedule());
     let long = Schedule {
         measure: u64::MAX,
@@ -346,19 +356,23 @@ fn udp_jobs_beyond_the_limits_are_refused() {
     };
     assert_all_refused([
         Job::UdpSend(UdpSend {
-            payload_bytes: 11,
+            sizes: Sizes::constant(11),
             ..send.clone()
         }),
         Job::UdpSend(UdpSend {
-            payload_bytes: 65_508,
+            sizes: Sizes::constant(65_508),
             ..send.clone()
         }),
         Job::UdpSend(UdpSend {
-            batch: 0,
+            mode: SendMode::Batched { datagrams: 0 },
             ..send.clone()
         }),
         Job::UdpSend(UdpSend {
-            rate: Rate::BitsPerSecond { value: 0 },
+            mode: SendMode::Segmented { datagrams: 65 },
+            ..send.clone()
+        }),
+        Job::UdpSend(UdpSend {
+            departures: Departures::BitsPerSecond { value: 0 },
             ..send.clone()
         }),
         Job::UdpSend(UdpSend {
@@ -386,7 +400,12 @@ fn a_stopped_udp_job_has_no_result() {
         ..schedule()
     };
     let receiver = start(Job::UdpReceive(udp_receive(loopback(0), schedule))).unwrap();
-    let rate = Rate::PacketsPerSecond { value: 1 };
-    let sender = start(Job::UdpSend(udp_send(bound(&receiver), schedule, rate))).unwrap();
+    let departures = Departures::PacketsPerSecond { value: 1 };
+    let sender = start(Job::UdpSend(udp_send(
+        bound(&receiver),
+        schedule,
+        departures,
+    )))
+    .unwrap();
     assert_stopped([receiver, sender]);
 }

@@ -6,7 +6,7 @@ from typing import Literal
 
 from tunnelbench.lab.traffic.common import Content, Histogram, Message, Schedule, SocketOptions, Tagged, Tally
 from tunnelbench.lab.traffic.flow import FlowReport
-from tunnelbench.lab.traffic.process import BitsPerSecond, MaximumRate, PacketsPerSecond
+from tunnelbench.lab.traffic.process import Departures, Sizes
 
 Timestamps = Literal["kernel", "user"]
 
@@ -16,24 +16,47 @@ DEFAULT_LINGER = 500_000_000
 """How long a receiver waits for stragglers, ns."""
 
 
-Rate = BitsPerSecond | PacketsPerSecond | MaximumRate
+class PerPacket(Tagged, frozen=True, tag="per_packet"):
+    """Each datagram in a system call of its own."""
+
+
+class Batched(Tagged, frozen=True, tag="batched"):
+    """Several datagrams in one system call, but each a packet of its own all the way."""
+
+    datagrams: int
+    """The most in one call, 1 to 1024."""
+
+
+class Segmented(Tagged, frozen=True, tag="segmented"):
+    """Several datagrams of one size as one packet (UDP_SEGMENT) that is cut as late as possible."""
+
+    datagrams: int
+    """The most in one packet, 1 to 64."""
+
+
+SendMode = PerPacket | Batched | Segmented
 
 
 class UdpSend(Tagged, frozen=True, kw_only=True, tag="udp_send"):
-    """Sends datagrams of one size to one destination, each at its intended time."""
+    """Sends datagrams to one destination, each at its intended time."""
 
     destination: str
     """IP address and port, such as `10.0.0.1:5201` or `[fd00::1]:5201`."""
     session: int
     """Tag of the datagrams, 16 bits; the receiver ignores others."""
     schedule: Schedule
-    payload_bytes: int
+    departures: Departures
+    """When each datagram is due."""
+    sizes: Sizes
     """UDP payload of each datagram, 12 to 65507."""
-    rate: Rate
-    batch: int
-    """The most datagrams that one system call may carry, 1 to 1024."""
+    seed: int = 0
+    """The same seed sends the same datagrams at the same intended times."""
+    mode: SendMode
+    """None leaves before it is due."""
     content: Content
     socket: SocketOptions = SocketOptions()
+    log: str | None = None
+    """A file on the node of the job, with every datagram that departs."""
 
 
 class UdpReceive(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
@@ -60,8 +83,10 @@ class UdpReceive(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
 class UdpSent(Tagged, frozen=True, kw_only=True, tag="udp_send"):
     """What a UDP sender sent."""
 
+    mode: SendMode
+    """The one that was really used, and the most that were put together."""
     asked_rate: float | None
-    """Payload bits per second; None where the rate was `max`."""
+    """Payload bits per second that were due in the measured window; None where departures were `max`."""
     achieved_rate: float
     """Payload bits per second that left in the measured window."""
     measured: Tally
@@ -76,7 +101,9 @@ class UdpSent(Tagged, frozen=True, kw_only=True, tag="udp_send"):
     send_errors: int
     """System calls that failed, in all phases."""
     departure_error: Histogram | None
-    """Departure minus intended time; None where the rate was `max`."""
+    """Departure minus intended time; None where departures were `max`."""
+    processor: int
+    """Of the sending thread in the measured window, ns."""
     clock_step: int
     """By how much the node's wall clock was stepped during the job, ns."""
 
