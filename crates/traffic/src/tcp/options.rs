@@ -103,3 +103,54 @@ pub(super) fn congestion_control(socket: &Socket) -> Result<String, TrafficError
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(name).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Content, SocketOptions};
+    use crate::socket::{Buffer, granted_buffer};
+    use crate::tcp::information::information;
+
+    fn options() -> TcpOptions {
+        TcpOptions {
+            write_bytes: 1,
+            streams: 1,
+            rate: None,
+            messages: None,
+            content: Content::Zeros,
+            no_delay: true,
+            congestion_control: Some("reno".into()),
+            mss: Some(700),
+            sample: SHORTEST_SAMPLE,
+            socket: SocketOptions {
+                dscp: Some(46),
+                ttl: Some(9),
+                buffer: Some(50_000),
+                ..SocketOptions::default()
+            },
+        }
+    }
+
+    fn check(socket: &Socket) {
+        assert!(socket.tcp_nodelay().unwrap());
+        assert_eq!(congestion_control(socket).unwrap(), "reno");
+        assert_eq!(socket.tos_v4().unwrap() >> 2, 46);
+        assert_eq!(socket.ttl_v4().unwrap(), 9);
+        assert_eq!(granted_buffer(socket, Buffer::Send).unwrap(), 50_000);
+        assert_eq!(granted_buffer(socket, Buffer::Receive).unwrap(), 50_000);
+        assert!(information(socket).unwrap().segment_bytes <= 700);
+    }
+
+    #[test]
+    fn both_ends_of_a_connection_have_the_options() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = options().open(address).unwrap();
+        listener.bind(&address.into()).unwrap();
+        listener.listen(1).unwrap();
+        let bound = listener.local_addr().unwrap();
+        let connecting = options().open(address).unwrap();
+        connecting.connect(&bound).unwrap();
+        check(&connecting);
+        check(&listener.accept().unwrap().0);
+    }
+}
