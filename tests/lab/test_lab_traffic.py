@@ -135,6 +135,7 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         session=2**64 - 1,
         schedule=SCHEDULE,
         transaction=messages.Transaction(protocol="udp", request_bytes=1, response_bytes=2, concurrency=3),
+        peer="fd00::2",
     )
     assert read("job_transaction_run") == messages.TransactionRun(
         destination="[fd00::2]:7",

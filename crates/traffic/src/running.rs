@@ -1,22 +1,69 @@
 //! A job under way.
 
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use crate::error::TrafficError;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Tally};
 
-/// Stops a job from anywhere, also while another thread waits in [`Running::finish`].
+/// What a job under way and those who look after it tell each other. It is the flag that asks the job to end soon.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    stop: AtomicBool,
+    contents_itself: AtomicBool,
+    packets: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Control {
+    /// Whether an end before that of the measured window is as good as any.
+    pub fn contents_itself(&self) -> bool {
+        self.contents_itself.load(Ordering::Relaxed)
+    }
+
+    /// Tells what a thread of the job received since it told last.
+    pub fn received(&self, packets: u64, bytes: u64) {
+        self.packets.fetch_add(packets, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Deref for Control {
+    type Target = AtomicBool;
+
+    fn deref(&self) -> &AtomicBool {
+        &self.stop
+    }
+}
+
+/// Looks after a job from anywhere, also while another thread waits in [`Running::finish`].
 #[derive(Clone, Debug)]
-pub struct Stopper(Arc<AtomicBool>);
+pub struct Stopper(Arc<Control>);
 
 impl Stopper {
     /// Asks the job to end soon; returns at once. Before the end of the measured window the job has no result then,
-    /// while an echo server always has.
+    /// unless it is to content itself, while an echo server always has.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on an end before that of the measured window, be it by [`Stopper::stop`] or because the other end hung
+    /// up, leaves the job with what it has counted until then. Rates in its outcome are still those of the whole window.
+    pub fn content_itself(&self) {
+        self.0.contents_itself.store(true, Ordering::Relaxed);
+    }
+
+    /// What the job has received so far, in all phases: datagrams, replies or responses, and payload; nothing where it
+    /// only sends.
+    #[must_use]
+    pub fn received(&self) -> Tally {
+        Tally {
+            packets: self.0.packets.load(Ordering::Relaxed),
+            bytes: self.0.bytes.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -33,17 +80,17 @@ impl Running {
     pub(crate) fn spawn(
         name: &str,
         bound: Option<SocketAddr>,
-        work: impl FnOnce(&AtomicBool) -> Result<Outcome, TrafficError> + Send + 'static,
+        work: impl FnOnce(&Control) -> Result<Outcome, TrafficError> + Send + 'static,
     ) -> Result<Self, TrafficError> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
+        let control = Arc::new(Control::default());
+        let shared = Arc::clone(&control);
         let thread = thread::Builder::new()
             .name(name.into())
-            .spawn(move || work(&flag))
+            .spawn(move || work(&shared))
             .map_err(TrafficError::io("start a thread"))?;
         Ok(Self {
             bound,
-            stopper: Stopper(stop),
+            stopper: Stopper(control),
             thread: Some(thread),
         })
     }

@@ -168,6 +168,7 @@ fn jobs() -> [(&'static str, Job); 9] {
                     fresh_connections: false,
                     concurrency: 3,
                 },
+                peer: Some("fd00::2".parse().unwrap()),
                 socket: SocketOptions::default(),
             }),
         ),

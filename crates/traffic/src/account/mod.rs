@@ -60,6 +60,11 @@ pub struct FlowAccount {
 }
 
 impl FlowAccount {
+    /// Datagrams of the flow in all phases so far.
+    pub(crate) fn total(&self) -> Tally {
+        self.total
+    }
+
     /// An account of what is sent on `schedule`, with a series in steps of `step` ns.
     ///
     /// # Errors

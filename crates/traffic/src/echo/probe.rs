@@ -1,7 +1,7 @@
 //! Sends probes and times their replies.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::clock::{STOP_LATENCY, Timeline, realtime};
 use crate::content::repeat;
@@ -17,7 +17,7 @@ use crate::job::{EchoDestination, EchoProbe, ProbePlan};
 use crate::outcome::Outcome;
 use crate::processor::ProcessorMeter;
 use crate::real_time::RealTime;
-use crate::running::Running;
+use crate::running::{Control, Running};
 use crate::schedule::{LONGEST_BACKLOG, LONGEST_JOB, START_TOLERANCE};
 use crate::waiter::WATCHED_SHARE;
 
@@ -138,7 +138,7 @@ impl<'a> Prober<'a> {
         }
     }
 
-    fn run(mut self, stop: &AtomicBool) -> Result<Outcome, TrafficError> {
+    fn run(mut self, stop: &Control) -> Result<Outcome, TrafficError> {
         // A coarser timer would add its slack to every departure; where it cannot be had, the round trips from the
         // intended departure tell.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -155,7 +155,7 @@ impl<'a> Prober<'a> {
                 break;
             }
             if stop.load(Ordering::Relaxed) {
-                return self.stopped(now);
+                return self.stopped(now, stop.contents_itself());
             }
             let is_due = self.is_due(now);
             if is_due && run < LONGEST_RUN {
@@ -165,7 +165,10 @@ impl<'a> Prober<'a> {
             }
             run = 0;
             let pause = if is_due { 0 } else { self.next_event() - now };
+            let before = self.account.answered();
             self.receive(pause)?;
+            let replies = self.account.answered() - before;
+            stop.received(replies, replies * u64::from(self.job.payload_bytes));
         }
         Ok(self.finish())
     }
@@ -174,9 +177,13 @@ impl<'a> Prober<'a> {
         Outcome::EchoProbe(self.account.finish(self.processor.finish()))
     }
 
-    fn stopped(self, now: i64) -> Result<Outcome, TrafficError> {
+    fn stopped(self, now: i64, contents_itself: bool) -> Result<Outcome, TrafficError> {
         match self.job.plan {
-            ProbePlan::Schedule { schedule } if now >= schedule.measured_to() => Ok(self.finish()),
+            ProbePlan::Schedule { schedule }
+                if contents_itself || now >= schedule.measured_to() =>
+            {
+                Ok(self.finish())
+            }
             _ => Err(TrafficError::Stopped),
         }
     }

@@ -1,6 +1,6 @@
 //! Requests and responses.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,10 @@ pub struct TransactionServe {
     pub schedule: Schedule,
     /// What a transaction is.
     pub transaction: Transaction,
+    /// The only address whose datagrams are answered, for one that is known; others are `foreign`. Who knows the secret
+    /// could otherwise have responses sent to others by lying about where a request comes from.
+    #[serde(default, with = "text::optional")]
+    pub peer: Option<IpAddr>,
     /// How the sockets are set up.
     #[serde(default)]
     pub socket: SocketOptions,

@@ -43,7 +43,7 @@ pub(super) fn send(
         match failure {
             None => {}
             Some(failure) if is_waiting(&failure) => {}
-            Some(_) if now >= trial.schedule.measured_to() => return Ok(()),
+            Some(_) if trial.may_end(now) => return Ok(()),
             Some(failure) => return Err(stream.broken(now, &failure.to_string())),
         }
         if trial.is_over(now)? {

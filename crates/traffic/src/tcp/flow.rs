@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::content::Material;
 use crate::error::TrafficError;
 use crate::job::{Side, TcpOptions};
 use crate::outcome::TcpFlow;
+use crate::running::Control;
 use crate::schedule::Schedule;
 use crate::tcp::options::congestion_control;
 use crate::tcp::sampling::sample;
@@ -49,7 +50,7 @@ pub(super) struct Trial<'a> {
     pub schedule: Schedule,
     pub timeline: Timeline,
     /// Set from outside, and by a thread that fails, so that the others need not go on.
-    pub stop: &'a AtomicBool,
+    pub stop: &'a Control,
 }
 
 /// Runs the schedule over all streams. Both ends hang up with a reset: nothing of one trial must reach into the next.
@@ -136,10 +137,15 @@ impl<'env> Trial<'env> {
             return Ok(true);
         }
         let stopped = self.stop.load(Ordering::Relaxed);
-        if stopped && now < self.schedule.measured_to() {
+        if stopped && !self.may_end(now) {
             return Err(TrafficError::Stopped);
         }
         Ok(stopped)
+    }
+
+    /// Whether an end at `now` leaves a result.
+    pub fn may_end(&self, now: i64) -> bool {
+        now >= self.schedule.measured_to() || self.stop.contents_itself()
     }
 }
 

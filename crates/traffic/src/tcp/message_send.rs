@@ -94,7 +94,7 @@ fn write(
                 message = &message[written..];
             }
             Err(failure) if is_waiting(&failure) => {}
-            Err(_) if now >= trial.schedule.measured_to() => return Ok(false),
+            Err(_) if trial.may_end(now) => return Ok(false),
             Err(failure) => return Err(stream.broken(now, &failure.to_string())),
         }
         if message.is_empty() {

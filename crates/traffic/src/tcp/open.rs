@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,7 +17,7 @@ use crate::content::Material;
 use crate::error::TrafficError;
 use crate::job::{Side, TcpConnect, TcpListen, TcpOptions};
 use crate::outcome::{Outcome, TcpCarried};
-use crate::running::Running;
+use crate::running::{Control, Running};
 use crate::schedule::{START_TOLERANCE, Schedule};
 use crate::tcp::flow::{Stream, Trial, drive};
 use crate::tcp::welcome::{HELLO_BYTES, Reception, hello};
@@ -150,7 +150,7 @@ fn receive_streams(
     listener: &Socket,
     reception: &mut Reception,
     timeline: Timeline,
-    stop: &AtomicBool,
+    stop: &Control,
 ) -> Result<(), TrafficError> {
     let deadline = job.schedule.measured_from().max(START_TOLERANCE);
     while !reception.is_complete() {

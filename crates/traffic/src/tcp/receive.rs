@@ -82,15 +82,16 @@ pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, T
         let now = trial.timeline.elapsed();
         processor.look(now);
         match outcome {
-            Ok(0) if now >= trial.schedule.measured_to() => break,
+            Ok(0) if trial.may_end(now) => break,
             Ok(0) => return Err(stream.broken(now, "the other end hung up")),
             Ok(read) => {
                 total_bytes += read as u64;
+                trial.stop.received(0, read as u64);
                 arrivals.add(now, read as u64);
                 reader.take(stream, now, &buffer[..read])?;
             }
             Err(failure) if is_waiting(&failure) => {}
-            Err(_) if now >= trial.schedule.measured_to() => break,
+            Err(_) if trial.may_end(now) => break,
             Err(failure) => return Err(stream.broken(now, &failure.to_string())),
         }
         if trial.is_over(now)? && !still_listens(trial, now) {

@@ -86,10 +86,14 @@ pub(super) fn sample(trial: Trial, streams: &[Stream]) -> Result<Sampled, Traffi
     let mut sampled: Vec<_> = streams.iter().map(|_| SampledStream::new(steps)).collect();
     let mut round_trips = Recorder::new();
     for (at, moment) in moments {
-        if !trial.timeline.sleep_until(at, trial.stop) {
-            break;
-        }
+        let is_on_time = trial.timeline.sleep_until(at, trial.stop);
         let now = trial.timeline.elapsed();
+        // The window closes here for who contents himself with what there is.
+        let moment = match moment {
+            _ if !is_on_time && trial.may_end(now) => Moment::WindowCloses,
+            _ if !is_on_time => break,
+            moment => moment,
+        };
         for (stream, sampled) in streams.iter().zip(&mut sampled) {
             let seen = information(&stream.socket)
                 .map_err(TrafficError::io("read TCP_INFO of a connection"))?;
@@ -104,6 +108,9 @@ pub(super) fn sample(trial: Trial, streams: &[Stream]) -> Result<Sampled, Traffi
                 }
                 Moment::Step(_) => {}
             }
+        }
+        if !is_on_time {
+            break;
         }
     }
     Ok(Sampled {

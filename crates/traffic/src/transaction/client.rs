@@ -137,6 +137,9 @@ fn work(
         match outcome {
             Ok(Attempt::Answered { connecting }) => {
                 tally.completed(began, now, connecting);
+                patience
+                    .stop
+                    .received(1, job.transaction.response_bytes.into());
                 began = now;
             }
             Ok(Attempt::Failed(failure)) => {
@@ -145,7 +148,7 @@ fn work(
                 now = timeline.elapsed();
             }
             Ok(Attempt::Abandoned) => break,
-            Err(_) if now >= schedule.measured_to() => break,
+            Err(_) if patience.check_measured().is_ok() => break,
             Err(failure) => {
                 patience.failed.store(true, Ordering::Relaxed);
                 return Err(TrafficError::Broken {

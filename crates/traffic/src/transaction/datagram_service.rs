@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Mutex, PoisonError};
 
 use socket2::{Domain, Socket, Type};
@@ -18,6 +18,7 @@ pub(super) struct DatagramService {
     /// Gets what comes from sources without a socket of their own.
     door: UdpSocket,
     bound: SocketAddr,
+    peer: Option<IpAddr>,
     options: SocketOptions,
     hello: [u8; HELLO_BYTES],
     request_bytes: usize,
@@ -38,6 +39,7 @@ impl DatagramService {
         Ok(Self {
             door,
             bound,
+            peer: job.peer,
             options: job.socket,
             hello: hello(job.session),
             request_bytes: job.transaction.request_bytes as usize,
@@ -85,7 +87,8 @@ impl Service for DatagramService {
             Err(failure) if is_passing(&failure) => return Ok(false),
             Err(failure) => return Err(failure),
         };
-        if server.incoming[..length] != self.hello {
+        let is_foreign = self.peer.is_some_and(|peer| peer != source.ip());
+        if is_foreign || server.incoming[..length] != self.hello {
             server.counts.foreign += 1;
             return Ok(true);
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
@@ -16,6 +16,7 @@ use crate::job::{Timestamps, UdpReceive};
 use crate::outcome::{Outcome, UdpReceived};
 use crate::processor::ProcessorMeter;
 use crate::real_time::RealTime;
+use crate::running::Control;
 use crate::udp_receive::Open;
 use crate::udp_receive::drops::DropCounter;
 use crate::udp_receive::sources::SourceLock;
@@ -51,7 +52,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    pub fn run(mut self, stop: &AtomicBool) -> Result<Outcome, TrafficError> {
+    pub fn run(mut self, stop: &Control) -> Result<Outcome, TrafficError> {
         let schedule = self.job.schedule;
         let socket = &self.open.socket;
         let linger = self.job.linger as i64;
@@ -63,7 +64,7 @@ impl<'a> Receiver<'a> {
         loop {
             let now = self.timeline.elapsed();
             if stop.load(Ordering::Relaxed) {
-                if now < schedule.measured_to() {
+                if now < schedule.measured_to() && !stop.contents_itself() {
                     return Err(TrafficError::Stopped);
                 }
                 break;
@@ -80,7 +81,10 @@ impl<'a> Receiver<'a> {
             }
             self.calls += 1;
             let read = self.timeline.elapsed();
+            let before = self.account.total();
             (0..count).for_each(|index| self.take(&batch.received(index), read));
+            let total = self.account.total();
+            stop.received(total.packets - before.packets, total.bytes - before.bytes);
             active = active.max(read);
             if count < batch.capacity() && self.open.timestamps == Timestamps::Kernel {
                 self.timeline.sleep_until(read + GATHER, stop);

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use tunnelbench_packet_log::{LogWriter, Record};
 
@@ -16,6 +16,7 @@ use crate::packet_log::FLOW;
 use crate::process::{Departures, Plan};
 use crate::processor::ProcessorMeter;
 use crate::real_time::RealTime;
+use crate::running::Control;
 use crate::schedule::Schedule;
 use crate::udp_send::pacer::{Due, Pacer, Step};
 use crate::udp_send::transmitter::Transmitter;
@@ -80,7 +81,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    pub fn run(mut self, stop: &AtomicBool) -> Result<Outcome, TrafficError> {
+    pub fn run(mut self, stop: &Control) -> Result<Outcome, TrafficError> {
         // A coarser timer would add its slack to every departure; where it cannot be had, `late` tells.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut real_time = if self.is_paced {
@@ -112,7 +113,8 @@ impl<'a> Sender<'a> {
                 }
             }
         }
-        if self.timeline.elapsed() < self.schedule.measured_to() {
+        let is_early = self.timeline.elapsed() < self.schedule.measured_to();
+        if is_early && !stop.contents_itself() {
             return Err(TrafficError::Stopped);
         }
         self.sent.processor = processor.finish();

@@ -448,3 +448,39 @@ fn a_stopped_tcp_job_has_no_result() {
     };
     assert_stopped([start(Job::TcpConnect(connector)).unwrap(), listener]);
 }
+
+#[test]
+fn a_job_that_contents_itself_tells_what_it_has() {
+    let schedule = Schedule {
+        measure: 60_000 * MILLISECOND,
+        ..schedule()
+    };
+    let listener = start(Job::TcpListen(TcpListen {
+        schedule,
+        ..tcp_listen(Side::Receive)
+    }))
+    .unwrap();
+    let connector = start(Job::TcpConnect(TcpConnect {
+        schedule,
+        ..tcp_connect(bound(&listener), Side::Send, 1)
+    }))
+    .unwrap();
+    let (receiver, sender) = (listener.stopper(), connector.stopper());
+    while now() < schedule.start_at + schedule.warm_up as i64 + 50 * MILLISECOND as i64 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let so_far = receiver.received().bytes;
+    assert!(so_far > 0);
+    receiver.content_itself();
+    sender.content_itself();
+    sender.stop();
+    let sent = connector.finish().unwrap();
+    receiver.stop();
+    let received = listener.finish().unwrap();
+    let (Outcome::TcpConnect(sent), Outcome::TcpListen(received)) = (sent, received) else {
+        panic!("other kinds");
+    };
+    assert!(sent.flow.sent.unwrap().measured_bytes > 0);
+    let received = received.flow.received.unwrap();
+    assert!(received.measured_bytes > 0 && received.total_bytes >= so_far);
+}

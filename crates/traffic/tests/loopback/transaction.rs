@@ -27,6 +27,7 @@ fn serve(transaction: Transaction, schedule: Schedule) -> Running {
         session: SESSION,
         schedule,
         transaction,
+        peer: None,
         socket: SocketOptions::default(),
     }))
     .unwrap()
@@ -343,7 +344,31 @@ fn transactions_beyond_the_limits_are_refused() {
             session: SESSION,
             schedule: schedule(),
             transaction,
+            peer: None,
             socket: SocketOptions::default(),
         })
     }));
+}
+
+#[test]
+fn nobody_but_the_peer_is_answered() {
+    let transaction = Transaction {
+        protocol: Protocol::Udp,
+        ..SMALL
+    };
+    let schedule = schedule();
+    let server = start(Job::TransactionServe(TransactionServe {
+        bind: loopback(0),
+        session: SESSION,
+        schedule,
+        transaction,
+        peer: Some([127, 0, 0, 2].into()),
+        socket: SocketOptions::default(),
+    }))
+    .unwrap();
+    let stranger = client(bound(&server), transaction, schedule);
+    assert!(start(Job::TransactionRun(stranger)).is_err());
+    let served = served(server);
+    assert_eq!(served.responses, 0);
+    assert!(served.foreign > 0);
 }

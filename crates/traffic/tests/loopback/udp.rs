@@ -409,3 +409,28 @@ fn a_stopped_udp_job_has_no_result() {
     .unwrap();
     assert_stopped([receiver, sender]);
 }
+
+#[test]
+fn jobs_that_content_themselves_agree_on_what_there_was() {
+    let schedule = Schedule {
+        measure: 60_000 * MILLISECOND,
+        ..schedule()
+    };
+    let receiver = start(Job::UdpReceive(udp_receive(loopback(0), schedule))).unwrap();
+    let departures = Departures::PacketsPerSecond { value: 1_000 };
+    let send = udp_send(bound(&receiver), schedule, departures);
+    let sender = start(Job::UdpSend(send)).unwrap();
+    let watched = receiver.stopper();
+    while watched.received().packets < 100 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    sender.stopper().content_itself();
+    sender.stop();
+    let sent = udp_sent(sender);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    watched.content_itself();
+    watched.stop();
+    let received = udp_received(receiver);
+    assert_eq!(received.flow.measured, sent.measured);
+    assert_eq!(watched.received(), sent.total);
+}

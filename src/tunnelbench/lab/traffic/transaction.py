@@ -32,6 +32,8 @@ class TransactionServe(Tagged, frozen=True, kw_only=True, tag="transaction_serve
     """The secret of this job, 64 bits."""
     schedule: Schedule
     transaction: Transaction
+    peer: str | None = None
+    """The only address whose datagrams are answered, for one that is known."""
     socket: SocketOptions = SocketOptions()
 
 
