@@ -6,3 +6,4 @@ mod icmp;
 mod tcp;
 mod transaction;
 mod udp;
+mod udp_send;
