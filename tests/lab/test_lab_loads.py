@@ -88,6 +88,10 @@ async def measure(
     return dict(measurement.metrics)
 
 
+OCCASIONAL = {"reordering_extent_max", "loss_burst_mean", "r_factor", "mos"}
+"""What only a flow with disorder, with losses, or of a voice call has."""
+
+
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 @pytest.mark.parametrize("driver", ALL)
 async def test_udp_arrives_at_the_rate_that_was_sent(
@@ -97,7 +101,7 @@ async def test_udp_arrives_at_the_rate_that_was_sent(
     metrics = await measure(
         lab, driver, "udp", direction, MAXIMUM if driver.name == "netperf" else SendingRate(RATE)
     )
-    assert set(metrics) == driver.measures
+    assert driver.measures - OCCASIONAL <= set(metrics)
     assert 0 <= metrics["loss"] < 1
     arrived = metrics["offered"] * (1 - metrics["loss"])
     assert metrics["throughput"] == pytest.approx(arrived, rel=0.1)

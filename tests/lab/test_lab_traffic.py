@@ -84,6 +84,7 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         timestamps="user",
         peer="fd00::2",
         voice="g729a",
+        log="/tmp/received.parquet",
         socket=messages.SocketOptions(buffer=8_388_608),
     )
     assert read("job_tcp_connect") == messages.TcpConnect(
@@ -245,6 +246,7 @@ def test_outcomes_mean_the_same_on_both_sides() -> None:
         coalesced=8,
         processor=9_000_000,
         voice=messages.VoiceQuality(r_factor=80.5, mos=4.0),
+        log_dropped=10,
         clock_step=6,
     )
     stream = messages.TcpReceivedStream(measured_bytes=35_000, processor=2_000_000)

@@ -117,6 +117,7 @@ RECEIVED = UdpReceived(
     coalesced=0,
     processor=1_000_000,
     voice=VoiceQuality(r_factor=90.0, mos=4.3),
+    log_dropped=None,
     clock_step=0,
 )
 

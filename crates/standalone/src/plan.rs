@@ -117,6 +117,7 @@ fn udp_receive(udp: &UdpTraffic, stand: Stand) -> Job {
         timestamps: Timestamps::default(),
         peer: None,
         voice: None,
+        log: None,
         socket: SocketOptions {
             buffer: udp.socket.buffer,
             ..SocketOptions::default()

@@ -135,6 +135,11 @@ impl FlowAccount {
         });
     }
 
+    /// The number without end of one of the last 2^31 sequence numbers; 0 for one before the first.
+    pub(crate) fn number(&self, sequence: u32) -> u64 {
+        self.sequence.number(sequence).unwrap_or(0)
+    }
+
     fn in_order(&mut self, number: u64, skipped: u64, observed: &Observed, delay: Option<i64>) {
         if skipped == 0 {
             self.neighbours.next(number, delay);

@@ -56,7 +56,7 @@ impl SequenceTracker {
 
     /// Takes the next arrival. What is missing between those with `is_measured` counts as lost in the end.
     pub fn observe(&mut self, sequence: u32, is_measured: bool) -> Arrival {
-        let Some(number) = self.unwrap(sequence) else {
+        let Some(number) = self.number(sequence) else {
             return Arrival::BeyondWindow;
         };
         if self.next_expected > number + WINDOW {
@@ -82,7 +82,7 @@ impl SequenceTracker {
     }
 
     /// The number without end that is nearest to the next expected one; none where that would be negative.
-    fn unwrap(&self, sequence: u32) -> Option<u64> {
+    pub fn number(&self, sequence: u32) -> Option<u64> {
         let ahead = sequence.wrapping_sub(self.next_expected as u32) as i32;
         self.next_expected.checked_add_signed(i64::from(ahead))
     }

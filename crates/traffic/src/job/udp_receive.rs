@@ -1,6 +1,7 @@
 //! Receiving them.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,10 @@ pub struct UdpReceive {
     /// The codec of the voice call that the flow stands for; none where it stands for no call.
     #[serde(default)]
     pub voice: Option<Codec>,
+    /// Where to log every datagram of the flow that arrives, copies too, a file on the node of the job; none where there
+    /// is no path.
+    #[serde(default)]
+    pub log: Option<PathBuf>,
     /// How the socket is set up. Its buffer has 4 MiB where there is none, so that the receiver's own pauses lose
     /// nothing.
     #[serde(default)]

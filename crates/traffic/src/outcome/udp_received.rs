@@ -28,6 +28,8 @@ pub struct UdpReceived {
     pub processor: u64,
     /// How good a voice call the flow would be; none where the job names no codec, or nothing arrived.
     pub voice: Option<VoiceQuality>,
+    /// Records that are not in the packet log because it could not be written as fast as they came; none without a log.
+    pub log_dropped: Option<u64>,
     /// By how much the node's CLOCK_REALTIME was stepped during the job, ns.
     pub clock_step: i64,
 }

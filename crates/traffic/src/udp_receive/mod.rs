@@ -12,6 +12,7 @@ use crate::account::FlowAccount;
 use crate::clock::realtime;
 use crate::error::TrafficError;
 use crate::job::{SocketOptions, Timestamps, UdpReceive};
+use crate::packet_log;
 use crate::running::Running;
 use crate::socket::{Buffer, enable_coalescing, granted_buffer, kernel_timestamps};
 use crate::udp_receive::receiver::Receiver;
@@ -26,8 +27,13 @@ pub(crate) fn start(job: UdpReceive) -> Result<Running, TrafficError> {
     let account = FlowAccount::new(job.schedule, job.step)?;
     let open = Open::new(&job)?;
     let bound = open.bound;
+    let flow = || format!("to {}", bound.unwrap_or(job.bind));
+    let log = job.log.as_deref();
+    let log = log
+        .map(|path| packet_log::create(path, job.schedule, flow()))
+        .transpose()?;
     Running::spawn("udp-receive", bound, move |stop| {
-        Receiver::new(&job, &open, account).run(stop)
+        Receiver::new(&job, &open, account, log).run(stop)
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
+use tunnelbench_packet_log::{LogWriter, Record};
 
 use crate::account::{FlowAccount, Observed};
 use crate::batch::{ReceiveBatch, Received};
@@ -14,6 +15,7 @@ use crate::datagram::Header;
 use crate::error::TrafficError;
 use crate::job::{Timestamps, UdpReceive};
 use crate::outcome::{Outcome, UdpReceived};
+use crate::packet_log::FLOW;
 use crate::processor::ProcessorMeter;
 use crate::real_time::RealTime;
 use crate::running::Control;
@@ -33,19 +35,26 @@ pub(super) struct Receiver<'a> {
     timeline: Timeline,
     sources: SourceLock,
     account: FlowAccount,
+    log: Option<LogWriter>,
     foreign: u64,
     calls: u64,
     coalesced: u64,
 }
 
 impl<'a> Receiver<'a> {
-    pub fn new(job: &'a UdpReceive, open: &'a Open, account: FlowAccount) -> Self {
+    pub fn new(
+        job: &'a UdpReceive,
+        open: &'a Open,
+        account: FlowAccount,
+        log: Option<LogWriter>,
+    ) -> Self {
         Self {
             job,
             open,
             timeline: Timeline::new(job.schedule.start_at),
             sources: SourceLock::new(job.peer),
             account,
+            log,
             foreign: 0,
             calls: 0,
             coalesced: 0,
@@ -93,7 +102,7 @@ impl<'a> Receiver<'a> {
         drops.look(socket, self.timeline.elapsed(), schedule)?;
         let processor = processor.finish();
         drop(real_time);
-        Ok(self.finish(drops.measured(), processor))
+        self.finish(drops.measured(), processor)
     }
 
     fn receive(&self, batch: &mut ReceiveBatch) -> Result<usize, TrafficError> {
@@ -121,7 +130,7 @@ impl<'a> Receiver<'a> {
                     if header.session == self.job.session
                         && self.sources.admits(received.source) =>
                 {
-                    self.account.observe(&Observed {
+                    self.observe(&Observed {
                         sequence: header.sequence,
                         intended: header.intended as i64,
                         sent: header.departed(),
@@ -134,9 +143,24 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    fn finish(self, buffer_drops: u64, processor: u64) -> Outcome {
+    fn observe(&mut self, observed: &Observed) {
+        self.account.observe(observed);
+        if let Some(log) = &mut self.log {
+            log.record(Record {
+                flow: FLOW,
+                sequence: self.account.number(observed.sequence),
+                intended: self.timeline.realtime_at(observed.intended),
+                sent: observed.sent.map(|sent| self.timeline.realtime_at(sent)),
+                received: Some(self.timeline.realtime_at(observed.arrived)),
+                bytes: observed.bytes as u32,
+            });
+        }
+    }
+
+    fn finish(mut self, buffer_drops: u64, processor: u64) -> Result<Outcome, TrafficError> {
+        let written = self.log.take().map(LogWriter::finish).transpose()?;
         let flow = self.account.finish();
-        Outcome::UdpReceive(UdpReceived {
+        Ok(Outcome::UdpReceive(UdpReceived {
             timestamps: self.open.timestamps,
             socket_buffer: self.open.buffer,
             voice: self.job.voice.and_then(|codec| flow.voice(codec)),
@@ -146,8 +170,9 @@ impl<'a> Receiver<'a> {
             receive_calls: self.calls,
             coalesced: self.coalesced,
             processor,
+            log_dropped: written.map(|written| written.dropped),
             clock_step: self.timeline.clock_step(),
-        })
+        }))
     }
 }
 

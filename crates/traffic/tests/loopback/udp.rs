@@ -4,6 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use serde_bytes::ByteBuf;
+use tunnelbench_packet_log::LogReader;
 use tunnelbench_traffic::job::{Content, SendMode, SocketOptions, Timestamps, UdpReceive, UdpSend};
 use tunnelbench_traffic::outcome::{UdpReceived, UdpSent};
 use tunnelbench_traffic::process::{Departures, Sizes};
@@ -23,6 +24,7 @@ fn udp_receive(bind: SocketAddr, schedule: Schedule) -> UdpReceive {
         timestamps,
         peer: None,
         voice: None,
+        log: None,
         socket: SocketOptions::default(),
     }
 }
@@ -281,6 +283,36 @@ fn only_the_peer_counts() {
     }
     let received = udp_received(receiver);
     assert_eq!((received.flow.total.packets, received.foreign), (1, 2));
+}
+
+#[test]
+fn every_arrival_is_logged_copies_too() {
+    let path = std::env::temp_dir().join(format!("tunnelbench-log-{}", std::process::id()));
+    let schedule = schedule();
+    let job = UdpReceive {
+        log: Some(path.clone()),
+        ..udp_receive(loopback(0), schedule)
+    };
+    let receiver = start(Job::UdpReceive(job)).unwrap();
+    let socket = UdpSocket::bind(loopback(0)).unwrap();
+    for sequence in [0, 2, 2, 1] {
+        socket
+            .send_to(&datagram(sequence, 60), bound(&receiver))
+            .unwrap();
+    }
+    let received = udp_received(receiver);
+    let mut records = Vec::new();
+    assert!(LogReader::open(&path).unwrap().read(&mut records).unwrap());
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(received.log_dropped, Some(0));
+    let numbers: Vec<u64> = records.iter().map(|record| record.sequence).collect();
+    assert_eq!(numbers, [0, 2, 2, 1]);
+    for record in records {
+        let intended = schedule.start_at + 60 * MILLISECOND as i64;
+        assert_eq!((record.intended, record.sent), (intended, Some(intended)));
+        assert_eq!(record.bytes, 40);
+        assert!(record.received.unwrap() < intended);
+    }
 }
 
 #[test]

@@ -76,6 +76,8 @@ class UdpReceive(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     """The only IP address whose datagrams count."""
     voice: Codec | None = None
     """The codec of the voice call that the flow stands for."""
+    log: str | None = None
+    """A file on the node for a record of every datagram of the flow that arrives."""
     socket: SocketOptions = SocketOptions()
     """Its buffer has 4 MiB where there is none."""
 
@@ -137,5 +139,7 @@ class UdpReceived(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     """Processor time of the receiving thread in the measured window, ns."""
     voice: VoiceQuality | None
     """None where the job names no codec, or nothing arrived."""
+    log_dropped: int | None
+    """Records that the packet log lacks, because it could not be written fast enough; None without a log."""
     clock_step: int
     """By how much the node's wall clock was stepped during the job, ns."""
