@@ -3,23 +3,30 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use tunnelbench_traffic::{Outcome, Running, Stopper, TrafficError};
+use tunnelbench_traffic::{Running, Stopper, TrafficError};
+
+use crate::message::End;
 
 /// Jobs under way. Dropping them stops them.
 pub(crate) struct Jobs {
     stoppers: Vec<Stopper>,
-    ended: Receiver<(usize, Result<Outcome, TrafficError>)>,
-    ends: Vec<Option<Result<Outcome, TrafficError>>>,
+    ended: Receiver<(usize, End)>,
+    ends: Vec<Option<End>>,
 }
 
 impl Jobs {
-    /// Waits for each job in a thread of its own.
-    pub fn new(running: Vec<Running>) -> Self {
+    /// Waits for each job in a thread of its own; a flow may have none here.
+    pub fn new(running: Vec<Option<Running>>) -> Self {
         let (sender, ended) = channel();
-        let ends = running.iter().map(|_| None).collect();
-        let stoppers = running.iter().map(Running::stopper).collect();
+        let ends = running
+            .iter()
+            .map(|job| job.is_none().then_some(End::Nothing))
+            .collect();
+        let stoppers = running.iter().flatten().map(Running::stopper).collect();
         for (index, job) in running.into_iter().enumerate() {
-            wait_for(index, job, sender.clone());
+            if let Some(job) = job {
+                wait_for(index, job, sender.clone());
+            }
         }
         Self {
             stoppers,
@@ -42,19 +49,15 @@ impl Jobs {
     }
 
     /// The first failure so far.
-    pub fn failure(&self) -> Option<&TrafficError> {
-        self.ends
-            .iter()
-            .flatten()
-            .find_map(|end| end.as_ref().err())
+    pub fn failure(&self) -> Option<&str> {
+        self.ends.iter().flatten().find_map(End::failure)
     }
 
     /// What each job found out, in the order in which they were given; of one that has not ended, that it was stopped.
-    pub fn finish(mut self) -> Vec<Result<Outcome, TrafficError>> {
+    pub fn finish(&mut self) -> Vec<End> {
         self.have_ended();
-        std::mem::take(&mut self.ends)
-            .into_iter()
-            .map(|end| end.unwrap_or(Err(TrafficError::Stopped)))
+        let ends = std::mem::take(&mut self.ends).into_iter();
+        ends.map(|end| end.unwrap_or_else(|| Err(TrafficError::Stopped).into()))
             .collect()
     }
 }
@@ -65,10 +68,9 @@ impl Drop for Jobs {
     }
 }
 
-fn wait_for(index: usize, job: Running, ended: Sender<(usize, Result<Outcome, TrafficError>)>) {
-    let report = move || {
+fn wait_for(index: usize, job: Running, ended: Sender<(usize, End)>) {
+    thread::spawn(move || {
         // Nobody listens any more where the session broke off.
-        let _ = ended.send((index, job.finish()));
-    };
-    thread::spawn(report);
+        let _ = ended.send((index, job.finish().into()));
+    });
 }

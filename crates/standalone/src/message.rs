@@ -1,8 +1,8 @@
 //! What the two ends say on the control channel: MessagePack maps whose `kind` names the message.
 
 use serde::{Deserialize, Serialize};
-use tunnelbench_traffic::Outcome;
 use tunnelbench_traffic::outcome::Tally;
+use tunnelbench_traffic::{Outcome, TrafficError};
 
 use crate::offer::Offer;
 
@@ -159,4 +159,96 @@ pub enum End {
     Outcome(Box<Outcome>),
     /// In words for people.
     Failure(String),
+    /// The flow has no job here: the system answers echo requests by itself.
+    Nothing,
+}
+
+impl From<Result<Outcome, TrafficError>> for End {
+    fn from(end: Result<Outcome, TrafficError>) -> Self {
+        match end {
+            Ok(outcome) => Self::Outcome(Box::new(outcome)),
+            Err(failure) => Self::Failure(failure.to_string()),
+        }
+    }
+}
+
+impl End {
+    /// What the job found out; none where it failed or there is none.
+    pub(crate) fn outcome(&self) -> Option<&Outcome> {
+        match self {
+            Self::Outcome(outcome) => Some(outcome),
+            Self::Failure(_) | Self::Nothing => None,
+        }
+    }
+
+    /// Why it could not.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failure(failure) => Some(failure),
+            Self::Outcome(_) | Self::Nothing => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn answers() -> Vec<Answer> {
+        vec![
+            Answer::Hello(Hello::own()),
+            Answer::Clock {
+                sent: 1,
+                received: 2,
+                answered: 3,
+            },
+            Answer::Accepted {
+                places: vec![Place {
+                    session: 7,
+                    rendezvous: Some(Rendezvous {
+                        port: 5211,
+                        token: [9; TOKEN_BYTES],
+                    }),
+                }],
+                paces: vec![Some(1_000_000)],
+            },
+            Answer::Started {
+                start_at: 5,
+                ports: vec![5211],
+            },
+            Answer::Results {
+                flows: vec![End::Nothing, End::Failure("no".into())],
+            },
+            Answer::Refused(Refusal::new(Why::Busy, "busy")),
+        ]
+    }
+
+    #[test]
+    fn messages_survive_the_encoding() {
+        for answer in answers() {
+            let bytes = rmp_serde::to_vec_named(&answer).unwrap();
+            assert_eq!(rmp_serde::from_slice::<Answer>(&bytes).unwrap(), answer);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>) {
+            let _ = rmp_serde::from_slice::<Request>(&bytes);
+            let _ = rmp_serde::from_slice::<Answer>(&bytes);
+        }
+
+        #[test]
+        fn damaged_messages_are_survived(
+            number in 0_usize..6, place: prop::sample::Index, byte: u8, cut in 0_usize..5,
+        ) {
+            let mut bytes = rmp_serde::to_vec_named(&answers()[number]).unwrap();
+            *place.get_mut(&mut bytes) = byte;
+            bytes.truncate(bytes.len() - cut);
+            let _ = rmp_serde::from_slice::<Request>(&bytes);
+            let _ = rmp_serde::from_slice::<Answer>(&bytes);
+        }
+    }
 }

@@ -2,9 +2,16 @@
 //!
 //! An offer names no address: traffic goes only between the two ends of the control channel.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
-use tunnelbench_traffic::job::{Content, SocketOptions};
-use tunnelbench_traffic::process::{Departures, Sizes};
+use tunnelbench_traffic::job::{Content, Messages, SendMode, SocketOptions};
+use tunnelbench_traffic::process::{Departures, HIGHEST_RATE, Plan, Sizes, Transport};
+use tunnelbench_traffic::voice::Codec;
+
+/// What a message over TCP can have.
+pub(crate) const MESSAGE_BYTES: RangeInclusive<u32> = 12..=65_535;
 
 /// The most flows that run side by side.
 pub(crate) const MOST_FLOWS: usize = 64;
@@ -27,8 +34,14 @@ pub struct Offer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
+    /// What it is called in results, where it has a name.
+    pub name: Option<String>,
     /// Who sends.
     pub direction: Direction,
+    /// From the start of the session to that of the flow.
+    pub delay: u64,
+    /// How long it is measured; none for the whole session, or the rest of it after the delay.
+    pub length: Option<u64>,
     /// What is sent.
     pub traffic: Traffic,
 }
@@ -60,9 +73,16 @@ pub enum Traffic {
     Udp(UdpTraffic),
     /// TCP streams.
     Tcp(TcpTraffic),
+    /// ICMP echo requests, which the receiver's system answers.
+    Icmp(IcmpTraffic),
 }
 
 impl Offer {
+    /// From the start to the end of the measured window.
+    pub(crate) fn lasting(&self) -> Duration {
+        Duration::from_nanos(self.warm_up.saturating_add(self.measure))
+    }
+
     /// The same with these paces, payload bits per second, for flows that ask for as much as they can get.
     pub(crate) fn paced(mut self, paces: &[Option<u64>]) -> Self {
         for (flow, pace) in self.flows.iter_mut().zip(paces) {
@@ -76,12 +96,22 @@ impl Offer {
     /// What the receiver is told: the content of what it does not send is of no use to it.
     pub(crate) fn told(&self) -> Self {
         let mut told = self.clone();
-        let forward = |flow: &&mut Flow| flow.direction == Direction::Forward;
-        told.flows
-            .iter_mut()
-            .filter(forward)
-            .for_each(|flow| *flow.traffic.content() = Content::Zeros);
+        let not_sent_there = |flow: &&mut Flow| flow.direction == Direction::Forward;
+        for flow in told.flows.iter_mut().filter(not_sent_there) {
+            if let Some(content) = flow.traffic.content() {
+                *content = Content::Zeros;
+            }
+        }
         told
+    }
+}
+
+impl Flow {
+    /// How long the flow is measured in a session that measures for `whole`.
+    pub(crate) fn measure(&self, whole: u64) -> u64 {
+        self.length
+            .unwrap_or(whole)
+            .min(whole.saturating_sub(self.delay))
     }
 }
 
@@ -89,24 +119,34 @@ impl Traffic {
     fn set_pace(&mut self, pace: u64) {
         match self {
             Self::Udp(udp) if udp.departures == Departures::Max => {
-                udp.departures = Departures::BitsPerSecond { value: pace };
+                let range = Transport::Udp.sizes();
+                udp.departures = paced(pace, &udp.sizes, range, udp.seed);
             }
             Self::Udp(_) => {}
-            Self::Tcp(tcp) => tcp.rate = Some(tcp.rate.unwrap_or(pace)),
+            Self::Tcp(tcp) => match &mut tcp.messages {
+                Some(messages) if messages.departures == Departures::Max => {
+                    let range = MESSAGE_BYTES;
+                    messages.departures = paced(pace, &messages.sizes, range, messages.seed);
+                }
+                Some(_) => {}
+                None => tcp.rate = Some(tcp.rate.unwrap_or(pace)),
+            },
+            Self::Icmp(icmp) => icmp.interval = icmp.interval.max(icmp.interval_at(pace)),
         }
     }
 
-    fn content(&mut self) -> &mut Content {
+    fn content(&mut self) -> Option<&mut Content> {
         match self {
-            Self::Udp(udp) => &mut udp.content,
-            Self::Tcp(tcp) => &mut tcp.content,
+            Self::Udp(udp) => Some(&mut udp.content),
+            Self::Tcp(tcp) => Some(&mut tcp.content),
+            Self::Icmp(_) => None,
         }
     }
 
     /// Connections that have to be opened.
     pub(crate) fn streams(&self) -> u16 {
         match self {
-            Self::Udp(_) => 0,
+            Self::Udp(_) | Self::Icmp(_) => 0,
             Self::Tcp(tcp) => tcp.streams,
         }
     }
@@ -122,10 +162,27 @@ pub struct UdpTraffic {
     pub sizes: Sizes,
     /// Where random numbers begin.
     pub seed: u64,
+    /// How they are handed to the system.
+    pub mode: SendMode,
     /// What follows the header.
     pub content: Content,
+    /// How it is rated as a voice call; none for what is no voice.
+    pub voice: Option<Codec>,
     /// How the sender's socket is set up, without its address and port.
     pub socket: SocketOptions,
+}
+
+/// As many payload bits per second as can be timed: tiny datagrams come to the most that a timetable has first.
+fn paced(bits_per_second: u64, sizes: &Sizes, range: RangeInclusive<u32>, seed: u64) -> Departures {
+    let paced = Departures::BitsPerSecond {
+        value: bits_per_second,
+    };
+    match Plan::new(&paced, sizes, range, seed) {
+        Ok(_) => paced,
+        Err(_) => Departures::PacketsPerSecond {
+            value: HIGHEST_RATE,
+        },
+    }
 }
 
 /// TCP streams.
@@ -138,6 +195,8 @@ pub struct TcpTraffic {
     pub streams: u16,
     /// Payload bits per second of all streams together; as fast as TCP takes them where there is none.
     pub rate: Option<u64>,
+    /// Messages, each with a time of its own, instead of a bulk stream.
+    pub messages: Option<Messages>,
     /// What is written.
     pub content: Content,
     /// TCP_NODELAY.
@@ -148,4 +207,30 @@ pub struct TcpTraffic {
     pub mss: Option<u32>,
     /// How the sockets are set up, without their address and port.
     pub socket: SocketOptions,
+}
+
+/// ICMP echo requests (RFC 792, RFC 4443).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IcmpTraffic {
+    /// Between two requests; 0 sends the next when the last is answered or given up.
+    pub interval: u64,
+    /// After ICMP's own header.
+    pub payload_bytes: u32,
+    /// How long a reply may take.
+    pub timeout: u64,
+    /// How the socket is set up, without its address.
+    pub socket: SocketOptions,
+}
+
+impl IcmpTraffic {
+    /// Payload bits per second; none where the replies set the pace.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        (self.interval > 0).then(|| f64::from(self.payload_bytes) * 8e9 / self.interval as f64)
+    }
+
+    /// The interval that makes this many payload bits per second.
+    pub(crate) fn interval_at(&self, bits_per_second: u64) -> u64 {
+        (u64::from(self.payload_bytes) * 8_000_000_000).div_ceil(bits_per_second.max(1))
+    }
 }

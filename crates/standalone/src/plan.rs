@@ -1,10 +1,11 @@
 //! Which job each end of a flow runs.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use tunnelbench_traffic::job::{
-    SendMode, Side, SocketOptions, TcpConnect, TcpListen, TcpOptions, Timestamps, UdpReceive,
-    UdpSend,
+    EchoDestination, EchoProbe, ProbePlan, Side, SocketOptions, TcpConnect, TcpListen, TcpOptions,
+    Timestamps, UdpReceive, UdpSend,
 };
 use tunnelbench_traffic::{Job, Schedule};
 
@@ -30,23 +31,25 @@ pub(crate) struct Stand {
 }
 
 impl Offer {
-    /// The time plan of all flows, from `start_at` in the clock of the end that uses it.
-    pub(crate) fn schedule(&self, start_at: i64) -> Schedule {
+    /// The time plan of a flow, where the session starts at `start_at` in the clock of the end that uses it.
+    pub(crate) fn schedule(&self, flow: &Flow, start_at: i64) -> Schedule {
         Schedule {
-            start_at,
+            start_at: start_at.saturating_add_unsigned(flow.delay),
             warm_up: self.warm_up,
-            measure: self.measure,
+            measure: flow.measure(self.measure),
             cool_down: COOL_DOWN,
         }
     }
 }
 
 impl Flow {
-    /// What the receiver runs.
-    pub(crate) fn receivers_job(&self, stand: Stand) -> Job {
-        match &self.traffic {
-            Traffic::Udp(udp) if self.direction == Direction::Forward => udp_receive(udp, stand),
-            Traffic::Udp(udp) => udp_send(udp, stand),
+    /// What the receiver runs; nothing where its system answers by itself.
+    pub(crate) fn receivers_job(&self, stand: Stand) -> Option<Job> {
+        Some(match &self.traffic {
+            Traffic::Udp(udp) if self.direction == Direction::Forward => {
+                udp_receive(udp, stand, None)
+            }
+            Traffic::Udp(udp) => udp_send(udp, stand, None),
             Traffic::Tcp(tcp) => Job::TcpListen(TcpListen {
                 bind: stand.own,
                 session: stand.session,
@@ -58,14 +61,20 @@ impl Flow {
                 },
                 options: tcp_options(tcp, stand.step),
             }),
-        }
+            Traffic::Icmp(_) => return None,
+        })
     }
 
-    /// What the client runs.
-    pub(crate) fn clients_job(&self, stand: Stand, source: Option<IpAddr>) -> Job {
+    /// What the client runs, with the local address that was asked for and the packet log of its end.
+    pub(crate) fn clients_job(
+        &self,
+        stand: Stand,
+        source: Option<IpAddr>,
+        log: Option<PathBuf>,
+    ) -> Job {
         match &self.traffic {
-            Traffic::Udp(udp) if self.direction == Direction::Forward => udp_send(udp, stand),
-            Traffic::Udp(udp) => udp_receive(udp, stand),
+            Traffic::Udp(udp) if self.direction == Direction::Forward => udp_send(udp, stand, log),
+            Traffic::Udp(udp) => udp_receive(udp, stand, log),
             Traffic::Tcp(tcp) => Job::TcpConnect(TcpConnect {
                 destination: stand.other,
                 session: stand.session,
@@ -84,11 +93,27 @@ impl Flow {
                 },
                 connect_timeout: CONNECT_TIMEOUT,
             }),
+            Traffic::Icmp(icmp) => Job::EchoProbe(EchoProbe {
+                destination: EchoDestination::Icmp {
+                    address: stand.other.ip(),
+                },
+                plan: ProbePlan::Schedule {
+                    schedule: stand.schedule,
+                },
+                interval: icmp.interval,
+                payload_bytes: icmp.payload_bytes,
+                marker: None,
+                timeout: icmp.timeout,
+                socket: SocketOptions {
+                    source,
+                    ..icmp.socket
+                },
+            }),
         }
     }
 }
 
-fn udp_send(udp: &UdpTraffic, stand: Stand) -> Job {
+fn udp_send(udp: &UdpTraffic, stand: Stand, log: Option<PathBuf>) -> Job {
     Job::UdpSend(UdpSend {
         destination: stand.other,
         session: stand.session as u16,
@@ -96,18 +121,18 @@ fn udp_send(udp: &UdpTraffic, stand: Stand) -> Job {
         departures: udp.departures.clone(),
         sizes: udp.sizes.clone(),
         seed: udp.seed,
-        mode: SendMode::Batched { datagrams: 64 },
+        mode: udp.mode,
         content: udp.content.clone(),
         socket: SocketOptions {
             source: Some(stand.own.ip()),
             port: Some(stand.own.port()),
             ..udp.socket
         },
-        log: None,
+        log,
     })
 }
 
-fn udp_receive(udp: &UdpTraffic, stand: Stand) -> Job {
+fn udp_receive(udp: &UdpTraffic, stand: Stand, log: Option<PathBuf>) -> Job {
     Job::UdpReceive(UdpReceive {
         bind: stand.own,
         session: stand.session as u16,
@@ -115,9 +140,9 @@ fn udp_receive(udp: &UdpTraffic, stand: Stand) -> Job {
         linger: LINGER,
         step: stand.step,
         timestamps: Timestamps::default(),
-        peer: None,
-        voice: None,
-        log: None,
+        peer: Some(stand.other.ip()),
+        voice: udp.voice,
+        log,
         socket: SocketOptions {
             buffer: udp.socket.buffer,
             ..SocketOptions::default()
@@ -127,10 +152,10 @@ fn udp_receive(udp: &UdpTraffic, stand: Stand) -> Job {
 
 fn tcp_options(tcp: &TcpTraffic, step: u64) -> TcpOptions {
     TcpOptions {
-        messages: None,
         write_bytes: tcp.write_bytes,
         streams: tcp.streams,
         rate: tcp.rate,
+        messages: tcp.messages.clone(),
         sample: step,
         content: tcp.content.clone(),
         no_delay: tcp.no_delay,

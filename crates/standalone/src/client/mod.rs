@@ -103,7 +103,6 @@ pub fn run(ask: &Ask, interrupt: &AtomicBool) -> Result<Findings, StandaloneErro
     })?;
     let applied = Clocks::new(conversation.said_to_share_clock, vec![before]).at(before.at);
     let start_at = receivers_start.saturating_sub(applied.offset);
-    let schedule = offer.schedule(start_at);
     let running = offer
         .flows
         .iter()
@@ -114,10 +113,10 @@ pub fn run(ask: &Ask, interrupt: &AtomicBool) -> Result<Findings, StandaloneErro
                 own: *own,
                 other: with_port(receiver, *port),
                 session: place.session,
-                schedule,
+                schedule: offer.schedule(flow, start_at),
                 step: offer.step,
             };
-            tunnelbench_traffic::start(flow.clients_job(stand, ask.source))
+            tunnelbench_traffic::start(flow.clients_job(stand, ask.source, None)).map(Some)
         })
         .collect::<Result<Vec<_>, TrafficError>>()
         .map_err(|failure| StandaloneError::failed(failure.to_string()))?;
@@ -133,19 +132,18 @@ pub fn run(ask: &Ask, interrupt: &AtomicBool) -> Result<Findings, StandaloneErro
     let theirs = run.watch(interrupt)?;
     let Run {
         mut conversation,
-        jobs,
+        mut jobs,
         mut readings,
         interrupted,
         ..
     } = run;
     readings.push(conversation.read_clocks()?);
-    let own = jobs.finish().into_iter().map(crate::server::end);
     Ok(Findings {
         receiver,
         receivers_version: conversation.receivers_version.clone(),
         applied_offset: applied.offset,
         clocks: Clocks::new(conversation.said_to_share_clock, readings),
-        flows: own.zip(theirs).collect(),
+        flows: jobs.finish().into_iter().zip(theirs).collect(),
         offer,
         start_at,
         interrupted,
@@ -213,7 +211,7 @@ impl Run {
                 && theirs.is_none()
                 && !self.interrupted
             {
-                return Err(StandaloneError::failed(failure.to_string()));
+                return Err(StandaloneError::failed(failure));
             }
             if ended && let Some(theirs) = theirs.take() {
                 return Ok(theirs);

@@ -1,5 +1,6 @@
 //! The commands `key`, `receive` and `send` of `tbnode`.
 
+mod flows;
 mod key;
 mod receive;
 mod send;

@@ -14,7 +14,7 @@ use crate::error::StandaloneError;
 use crate::key::Trust;
 use crate::limits::Limits;
 use crate::quantity::{parse_bits, parse_duration};
-use crate::server::{Event, House};
+use crate::server::{Event, House, Observer};
 
 /// The arguments of `tbnode receive`.
 #[derive(Args, Debug)]
@@ -62,7 +62,7 @@ impl ReceiveArguments {
             highest_rate: self.highest_rate,
             keyed: trust != Trust::Anybody,
         };
-        let observer = if self.json { print_json } else { print_text };
+        let observer: Observer = Box::new(if self.json { print_json } else { print_text });
         House::new(
             trust,
             limits,

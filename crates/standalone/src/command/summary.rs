@@ -7,7 +7,7 @@ use tunnelbench_traffic::Outcome;
 use crate::message::End;
 use crate::offer::{Direction, Offer, Traffic};
 use crate::quantity::{bits_per_second, duration, packets_per_second, signed_duration};
-use crate::report::{Delay, Figures, Report};
+use crate::report::{Delay, Figures, Report, Times};
 
 const NAME: usize = 14;
 
@@ -20,6 +20,7 @@ pub(crate) fn offer(offer: &Offer) -> String {
             let transport = match flow.traffic {
                 Traffic::Udp(_) => "UDP",
                 Traffic::Tcp(_) => "TCP",
+                Traffic::Icmp(_) => "ICMP echo",
             };
             format!("{transport} {}", direction(flow.direction))
         })
@@ -44,6 +45,7 @@ pub(crate) fn own_end(end: &End) -> String {
     let outcome = match end {
         End::Outcome(outcome) => outcome.as_ref(),
         End::Failure(failure) => return failure.clone(),
+        End::Nothing => return "the system answers".into(),
     };
     match outcome {
         Outcome::UdpSend(sent) => format!("sent {} datagrams", sent.measured.packets),
@@ -106,6 +108,9 @@ pub(crate) fn full(report: &Report) -> String {
         )
     };
     line(&mut text, "", "clock", &clock);
+    for warning in &report.warnings {
+        line(&mut text, "", "warning", warning);
+    }
     text
 }
 
@@ -163,6 +168,16 @@ fn write_figures(text: &mut String, indent: &str, figures: &Figures) {
     row("round trip", figures.round_trip.as_ref().map(times));
     row("jitter", figures.jitter.map(signed_duration));
     row(
+        "call quality",
+        figures
+            .voice
+            .map(|voice| format!("R factor {:.1}, MOS {:.2}", voice.r_factor, voice.mos)),
+    );
+    row(
+        "transactions",
+        figures.transactions_per_second.map(packets_per_second),
+    );
+    row(
         "retransmits",
         figures.retransmits.map(|count| count.to_string()),
     );
@@ -179,7 +194,7 @@ fn delay(delay: &Delay) -> String {
     }
 }
 
-fn times(times: &crate::report::Times) -> String {
+fn times(times: &Times) -> String {
     let [least, median, p99, most] =
         [times.min, times.p50, times.p99, times.max].map(|time| signed_duration(time as f64));
     format!("median {median}, 99 % below {p99}, from {least} to {most}")

@@ -3,6 +3,8 @@
 mod dialogue;
 mod places;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,7 +18,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, Socket, Type};
 
 pub(crate) use places::with_port;
-pub(crate) use session::end;
 
 use crate::error::StandaloneError;
 use crate::key::Trust;
@@ -36,8 +37,10 @@ const TICK: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
+/// What to do with the news of a receiver.
+pub type Observer = Box<dyn Fn(&Event<'_>) + Send + Sync>;
+
 /// What a receiver is asked to be.
-#[derive(Debug)]
 pub struct House {
     /// Who may take part.
     pub trust: Trust,
@@ -50,7 +53,7 @@ pub struct House {
     /// Set from anywhere to end.
     pub ending: Arc<AtomicBool>,
     /// What to do with the news.
-    pub observer: fn(&Event<'_>),
+    pub observer: Observer,
     /// Sessions that run.
     busy: AtomicUsize,
     /// Sessions that have ended.
@@ -104,7 +107,7 @@ impl House {
         sessions: usize,
         once: bool,
         ending: Arc<AtomicBool>,
-        observer: fn(&Event<'_>),
+        observer: Observer,
     ) -> Self {
         let (busy, served) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Self {

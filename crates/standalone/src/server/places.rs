@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use tunnelbench_traffic::{Job, Running, Schedule, TrafficError};
+use tunnelbench_traffic::{Job, Running, TrafficError};
 
 use crate::error::StandaloneError;
 use crate::message::{Place, Rendezvous, TOKEN_BYTES};
@@ -27,7 +27,7 @@ impl OwnPlace {
         let session = u64::from_be_bytes(random::bytes()?);
         let meeting = match flow.traffic {
             Traffic::Udp(_) => Some(open_meeting(own, peer)?),
-            Traffic::Tcp(_) => None,
+            Traffic::Tcp(_) | Traffic::Icmp(_) => None,
         };
         Ok(Self { session, meeting })
     }
@@ -50,15 +50,15 @@ impl OwnPlace {
             .is_none_or(|(meeting, _)| meeting.look().is_some())
     }
 
-    /// Starts the receiver's job of the flow, and tells its port.
+    /// Starts the receiver's job of the flow, if it has any, and tells its port.
     pub fn start(
         mut self,
         flow: &Flow,
         offer: &Offer,
-        schedule: Schedule,
+        start_at: i64,
         own: SocketAddr,
         peer: SocketAddr,
-    ) -> Result<(Running, u16), TrafficError> {
+    ) -> Result<(Option<Running>, u16), TrafficError> {
         let met = self
             .meeting
             .as_mut()
@@ -68,22 +68,23 @@ impl OwnPlace {
                 own: with_port(own, port),
                 other: met.unwrap_or(peer),
                 session: self.session,
-                schedule,
+                schedule: offer.schedule(flow, start_at),
                 step: offer.step,
             })
         };
-        match self.meeting {
-            Some((meeting, rendezvous)) => {
-                // The job binds the port again.
-                drop(meeting);
-                Ok((
-                    tunnelbench_traffic::start(job(rendezvous.port))?,
-                    rendezvous.port,
-                ))
-            }
-            None => start_on_free_port(job, own.port()),
-        }
+        let port = self.meeting.as_ref().map(|(_, rendezvous)| rendezvous.port);
+        // The job binds the port again.
+        drop(self.meeting);
+        let (running, port) = match port {
+            Some(port) => (start(job(port))?, port),
+            None => start_on_free_port(job, own.port())?,
+        };
+        Ok((running, port))
     }
+}
+
+fn start(job: Option<Job>) -> Result<Option<Running>, TrafficError> {
+    job.map(tunnelbench_traffic::start).transpose()
 }
 
 fn open_meeting(own: SocketAddr, peer: IpAddr) -> Result<(Meeting, Rendezvous), StandaloneError> {
@@ -97,15 +98,16 @@ fn open_meeting(own: SocketAddr, peer: IpAddr) -> Result<(Meeting, Rendezvous), 
 }
 
 fn start_on_free_port(
-    job: impl Fn(u16) -> Job,
+    job: impl Fn(u16) -> Option<Job>,
     control: u16,
-) -> Result<(Running, u16), TrafficError> {
+) -> Result<(Option<Running>, u16), TrafficError> {
     let kind = |failure: &TrafficError| match failure {
         TrafficError::Io { source, .. } => Some(source.kind()),
         _ => None,
     };
-    let running = on_free_port(control, |port| tunnelbench_traffic::start(job(port)), kind)?;
-    let port = running.bound().map_or(0, |bound| bound.port());
+    let running = on_free_port(control, |port| start(job(port)), kind)?;
+    let bound = running.as_ref().and_then(Running::bound);
+    let port = bound.map_or(0, |bound| bound.port());
     Ok((running, port))
 }
 

@@ -3,12 +3,12 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use tunnelbench_traffic::{Outcome, TrafficError};
+use tunnelbench_traffic::TrafficError;
 
 use crate::channel::{Channel, ChannelError};
 use crate::clock;
 use crate::jobs::Jobs;
-use crate::message::{Answer, End, Hello, LONGEST_REQUEST, Refusal, Request, Why};
+use crate::message::{Answer, Hello, LONGEST_REQUEST, Refusal, Request, Why};
 use crate::offer::Offer;
 use crate::server::dialogue::{Act, Dialogue, Phase};
 use crate::server::places::OwnPlace;
@@ -74,8 +74,15 @@ struct Session<'a> {
 /// What became of the flows so far.
 enum Flows {
     None,
-    Meeting { offer: Offer, places: Vec<OwnPlace> },
-    Running { jobs: Jobs },
+    Meeting {
+        offer: Offer,
+        places: Vec<OwnPlace>,
+    },
+    Running {
+        jobs: Jobs,
+        /// Flows without a job here go on until then.
+        lasting_until: Instant,
+    },
 }
 
 impl Session<'_> {
@@ -154,17 +161,17 @@ impl Session<'_> {
             .into());
         }
         let start_at = clock::now().saturating_add(lead.as_nanos() as i64);
-        let schedule = offer.schedule(start_at);
         let started = places
             .into_iter()
             .zip(&offer.flows)
-            .map(|(place, flow)| place.start(flow, &offer, schedule, self.own, self.peer))
+            .map(|(place, flow)| place.start(flow, &offer, start_at, self.own, self.peer))
             .collect::<Result<Vec<_>, TrafficError>>()
             .map_err(|failure| Refusal::new(Why::Invalid, failure.to_string()))?;
         let (running, ports) = started.into_iter().unzip();
         self.channel.send(&Answer::Started { start_at, ports })?;
         self.flows = Flows::Running {
             jobs: Jobs::new(running),
+            lasting_until: Instant::now() + lead + offer.lasting(),
         };
         self.house.tell(&Event::Began {
             peer: self.peer,
@@ -173,9 +180,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn stop_jobs(&self) {
-        if let Flows::Running { jobs } = &self.flows {
+    fn stop_jobs(&mut self) {
+        if let Flows::Running {
+            jobs,
+            lasting_until,
+        } = &mut self.flows
+        {
             jobs.stop();
+            *lasting_until = Instant::now();
         }
     }
 
@@ -193,24 +205,30 @@ impl Session<'_> {
                 });
                 Ok(())
             }
-            Flows::Running { jobs } => {
+            Flows::Running { .. } => {
                 if is_ending {
-                    jobs.stop();
+                    self.stop_jobs();
                 }
-                if jobs.have_ended() {
-                    self.report()
-                } else {
-                    Ok(())
-                }
+                self.report_if_over()
             }
         }
     }
 
-    fn report(&mut self) -> Result<(), Ending> {
-        let Flows::Running { jobs } = std::mem::replace(&mut self.flows, Flows::None) else {
+    fn report_if_over(&mut self) -> Result<(), Ending> {
+        let Flows::Running {
+            jobs,
+            lasting_until,
+        } = &mut self.flows
+        else {
             return Ok(());
         };
-        let flows: Vec<End> = jobs.finish().into_iter().map(end).collect();
+        let is_over =
+            jobs.have_ended() && (Instant::now() >= *lasting_until || jobs.failure().is_some());
+        if !is_over {
+            return Ok(());
+        }
+        let flows = jobs.finish();
+        self.flows = Flows::None;
         self.dialogue.over();
         self.since = Instant::now();
         self.slot = None;
@@ -220,12 +238,5 @@ impl Session<'_> {
         });
         self.channel.send(&Answer::Results { flows })?;
         Ok(())
-    }
-}
-
-pub(crate) fn end(end: Result<Outcome, TrafficError>) -> End {
-    match end {
-        Ok(outcome) => End::Outcome(Box::new(outcome)),
-        Err(failure) => End::Failure(failure.to_string()),
     }
 }
