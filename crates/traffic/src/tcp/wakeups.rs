@@ -10,8 +10,8 @@ const INTERVAL: i64 = 500_000;
 /// How often the amount to wait for is adapted to the rate, ns.
 const PERIOD: i64 = 20_000_000;
 
-/// The most to wait for, so that the rest of the socket's buffer takes what comes until the receiver runs.
-const MOST_BYTES: i64 = 64 * 1024;
+/// The most to wait for: what is read must still be in the processor's cache.
+const MOST_BYTES: i64 = 16 * 1024;
 
 /// Sets SO_RCVLOWAT to what arrives in [`INTERVAL`] at the rate of the last [`PERIOD`].
 pub(super) struct Wakeups<'a> {
@@ -61,10 +61,10 @@ mod tests {
         let socket = Socket::from(stream);
         let awaited = || option::<1>(&socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT).unwrap()[0];
         let mut wakeups = Wakeups::new(&socket);
-        wakeups.read(PERIOD - 1, 1_000_000);
+        wakeups.read(PERIOD - 1, 200_000);
         assert_eq!(awaited(), 1, "before the rate is known");
-        wakeups.read(PERIOD, 1_000_000);
-        assert_eq!(awaited(), 50_000);
+        wakeups.read(PERIOD, 200_000);
+        assert_eq!(awaited(), 10_000);
         wakeups.read(2 * PERIOD, 40_000_000);
         assert_eq!(i64::from(awaited()), MOST_BYTES);
         wakeups.read(3 * PERIOD, 0);
