@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from _pytest.mark import ParameterSet
 
 from tunnelbench.campaign.campaign import Wish, start
 from tunnelbench.campaign.observer import Silent
@@ -17,7 +18,7 @@ from tunnelbench.lab.lab import Lab, LabPlan
 from tunnelbench.lab.runtimes import programs_missing
 from tunnelbench.lab.topology import TOPOLOGIES, Family
 from tunnelbench.load import drivers
-from tunnelbench.load.base import Endpoint, LoadDriver, Workload
+from tunnelbench.load.base import Endpoint, LoadDriver, Pattern, Traffic, Workload
 from tunnelbench.study.quantity import MAXIMUM, Rate, SendingRate
 from tunnelbench.study.vocabulary import Direction, InternetProtocol, Transport
 from tunnelbench.tunnels.base import NO_SUITE, Gateway
@@ -28,7 +29,18 @@ pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
 
 RATE = 4_000_000
 PAYLOAD = 1000
-ALL = [pytest.param(driver, id=name) for name, driver in drivers().items()]
+TRANSACTIONS: list[tuple[Transport, Pattern]] = [
+    ("tcp", "request-response"),
+    ("udp", "request-response"),
+    ("tcp", "connect-request-response"),
+]
+
+
+def carrying(transport: Transport, pattern: Pattern = "stream") -> list[ParameterSet]:
+    """The drivers that can make such traffic."""
+    traffic = Traffic(transport=transport, ip="ipv4", pattern=pattern, payload_bytes=PAYLOAD, rate=None)
+    able = [(name, driver) for name, driver in drivers().items() if driver.refusal(traffic) is None]
+    return [pytest.param(driver, id=name) for name, driver in able]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -50,6 +62,7 @@ async def measure(
     direction: Direction,
     rate: Rate | None,
     ip: InternetProtocol = "ipv4",
+    pattern: Pattern = "stream",
 ) -> dict[str, float]:
     lacking = await programs_missing(lab.plan.image, driver.programs)
     if lacking:
@@ -60,6 +73,7 @@ async def measure(
     workload = Workload(
         transport=transport,
         ip=ip,
+        pattern=pattern,
         payload_bytes=PAYLOAD,
         rate=rate,
         direction=direction,
@@ -90,10 +104,12 @@ async def measure(
 
 OCCASIONAL = {"reordering_extent_max", "loss_burst_mean", "r_factor", "mos"}
 """What only a flow with disorder, with losses, or of a voice call has."""
+OF_EXCHANGES = ("round_trip_", "connect_", "transactions_")
+"""What only echo requests and transactions have."""
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
-@pytest.mark.parametrize("driver", ALL)
+@pytest.mark.parametrize("driver", carrying("udp"))
 async def test_udp_arrives_at_the_rate_that_was_sent(
     lab: Lab, driver: LoadDriver, direction: Direction
 ) -> None:
@@ -101,7 +117,8 @@ async def test_udp_arrives_at_the_rate_that_was_sent(
     metrics = await measure(
         lab, driver, "udp", direction, MAXIMUM if driver.name == "netperf" else SendingRate(RATE)
     )
-    assert driver.measures - OCCASIONAL <= set(metrics)
+    streamed = {name for name in driver.measures - OCCASIONAL if not name.startswith(OF_EXCHANGES)}
+    assert streamed <= set(metrics)
     assert 0 <= metrics["loss"] < 1
     arrived = metrics["offered"] * (1 - metrics["loss"])
     assert metrics["throughput"] == pytest.approx(arrived, rel=0.1)
@@ -112,16 +129,44 @@ async def test_udp_arrives_at_the_rate_that_was_sent(
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
-@pytest.mark.parametrize("driver", ALL)
+@pytest.mark.parametrize("driver", carrying("tcp"))
 async def test_tcp_arrives(lab: Lab, driver: LoadDriver, direction: Direction) -> None:
     metrics = await measure(lab, driver, "tcp", direction, None)
     assert metrics["throughput"] > 1
 
 
-@pytest.mark.parametrize("driver", ALL)
+@pytest.mark.parametrize("driver", carrying("tcp"))
 async def test_ipv6_arrives(lab: Lab, driver: LoadDriver) -> None:
     metrics = await measure(lab, driver, "tcp", "forward", None, "ipv6")
     assert metrics["throughput"] > 1
+
+
+@pytest.mark.parametrize("ip", ["ipv4", "ipv6"])
+@pytest.mark.parametrize("rate", [SendingRate(RATE // 10), MAXIMUM], ids=["paced", "max"])
+@pytest.mark.parametrize("driver", carrying("icmp"))
+async def test_echo_requests_come_back(
+    lab: Lab, driver: LoadDriver, rate: SendingRate, ip: InternetProtocol
+) -> None:
+    metrics = await measure(lab, driver, "icmp", "forward", rate, ip)
+    assert metrics["loss"] < 0.5
+    assert metrics["duplicates"] == 0
+    assert 0 < metrics["round_trip_p50"] <= metrics["round_trip_p99"] <= metrics["round_trip_max"]
+
+
+@pytest.mark.parametrize(
+    ("transport", "pattern", "driver"),
+    [
+        pytest.param(transport, pattern, *able.values, id=f"{transport}-{pattern}-{able.id}")
+        for transport, pattern in TRANSACTIONS
+        for able in carrying(transport, pattern)
+    ],
+)
+async def test_transactions_are_completed(
+    lab: Lab, driver: LoadDriver, transport: Transport, pattern: Pattern
+) -> None:
+    metrics = await measure(lab, driver, transport, "forward", None, pattern=pattern)
+    assert metrics["transactions_per_second"] > 10
+    assert 0 < metrics["round_trip_p50"] <= metrics["round_trip_p99"] <= metrics["round_trip_max"]
 
 
 STUDY = """

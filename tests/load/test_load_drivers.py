@@ -13,9 +13,9 @@ from tunnelbench.study.vocabulary import Transport
 
 def test_every_driver_is_found_under_its_name() -> None:
     found = drivers()
-    assert set(found) == {"engine", "iperf", "iperf3", "netperf", "ditg"}
+    assert set(found) == {"engine", "iperf", "iperf3", "netperf", "ditg", "ping"}
     assert all(driver.name == name for name, driver in found.items())
-    assert all("throughput" in driver.measures for driver in found.values())
+    assert all({"throughput", "round_trip_p50"} & driver.measures for driver in found.values())
     for driver in found.values():
         refusals = [
             driver.refusal(replace(UDP, transport=transport, rate=None)) for transport in get_args(Transport)
