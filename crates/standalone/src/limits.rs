@@ -145,6 +145,7 @@ impl Traffic {
                 None => Ok(tcp.rate.map(|rate| rate as f64)),
             },
             Self::Icmp(icmp) => Ok(icmp.rate()),
+            Self::Transactions(_) => Ok(None),
         }
     }
 }
@@ -175,6 +176,12 @@ fn check_flow(flow: &Flow, offer: &Offer) -> Result<(), Refusal> {
                 return invalid("a receiver sends no echo requests".into());
             }
             (icmp.socket, &Content::Zeros)
+        }
+        Traffic::Transactions(traffic) => {
+            if flow.direction != Direction::Forward {
+                return invalid("a receiver sends no requests".into());
+            }
+            (traffic.socket, &Content::Zeros)
         }
     };
     if matches!(content, Content::File { .. }) {

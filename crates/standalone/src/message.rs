@@ -30,8 +30,8 @@ pub(crate) enum Request {
     Offer { offer: Offer },
     /// Begin after `lead` ns.
     Start { lead: u64 },
-    /// End the measured window early: ns after the start of the schedule.
-    Cut { at: u64 },
+    /// End early.
+    Cut,
 }
 
 /// From the receiver.
@@ -54,9 +54,9 @@ pub(crate) enum Answer {
     /// To `start`: when, in the receiver's CLOCK_REALTIME, and each flow's port.
     Started { start_at: i64, ports: Vec<u16> },
     /// Each second: what each flow brought here so far.
-    Progress { received: Vec<Option<Tally>> },
-    /// As [`Request::Cut`].
-    Cut { at: u64 },
+    Progress { received: Vec<Tally> },
+    /// To `cut`: when this end stopped sending, ns since the start. Unasked, a wish to end early.
+    Cut { at: i64 },
     /// What the receiver's end of each flow found out; the last message but answers to `clock`.
     Results { flows: Vec<End> },
     /// Instead of any of them: no session, and the end of the conversation.

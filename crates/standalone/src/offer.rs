@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tunnelbench_traffic::job::{Content, Messages, SendMode, SocketOptions};
+use tunnelbench_traffic::job::{Content, Messages, SendMode, SocketOptions, Transaction};
 use tunnelbench_traffic::process::{Departures, HIGHEST_RATE, Plan, Sizes, Transport};
 use tunnelbench_traffic::voice::Codec;
 
@@ -59,6 +59,11 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Whether the end that made the offer sends.
+    pub(crate) fn is_sent_by_client(self) -> bool {
+        matches!(self, Self::Forward | Self::Both)
+    }
+
     /// Whether the end that accepted the offer sends.
     pub(crate) fn is_sent_by_receiver(self) -> bool {
         matches!(self, Self::Reverse | Self::Both)
@@ -75,6 +80,8 @@ pub enum Traffic {
     Tcp(TcpTraffic),
     /// ICMP echo requests, which the receiver's system answers.
     Icmp(IcmpTraffic),
+    /// Requests, each sent when the response to the last has come.
+    Transactions(TransactionTraffic),
 }
 
 impl Offer {
@@ -132,6 +139,8 @@ impl Traffic {
                 None => tcp.rate = Some(tcp.rate.unwrap_or(pace)),
             },
             Self::Icmp(icmp) => icmp.interval = icmp.interval.max(icmp.interval_at(pace)),
+            // Never more is under way than one response to each.
+            Self::Transactions(_) => {}
         }
     }
 
@@ -139,7 +148,7 @@ impl Traffic {
         match self {
             Self::Udp(udp) => Some(&mut udp.content),
             Self::Tcp(tcp) => Some(&mut tcp.content),
-            Self::Icmp(_) => None,
+            Self::Icmp(_) | Self::Transactions(_) => None,
         }
     }
 
@@ -147,6 +156,7 @@ impl Traffic {
     pub(crate) fn streams(&self) -> u16 {
         match self {
             Self::Udp(_) | Self::Icmp(_) => 0,
+            Self::Transactions(traffic) => traffic.transaction.concurrency,
             Self::Tcp(tcp) => tcp.streams,
         }
     }
@@ -233,4 +243,14 @@ impl IcmpTraffic {
     pub(crate) fn interval_at(&self, bits_per_second: u64) -> u64 {
         (u64::from(self.payload_bytes) * 8_000_000_000).div_ceil(bits_per_second.max(1))
     }
+}
+
+/// Requests and responses.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransactionTraffic {
+    /// What one is.
+    pub transaction: Transaction,
+    /// How the sockets are set up, without their address and port.
+    pub socket: SocketOptions,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tunnelbench_traffic::job::{
     EchoDestination, EchoProbe, ProbePlan, Side, SocketOptions, TcpConnect, TcpListen, TcpOptions,
-    Timestamps, UdpReceive, UdpSend,
+    Timestamps, TransactionRun, TransactionServe, UdpReceive, UdpSend,
 };
 use tunnelbench_traffic::{Job, Schedule};
 
@@ -16,6 +16,9 @@ const COOL_DOWN: u64 = 100_000_000;
 
 /// How long a receiver waits for stragglers, ns.
 pub(crate) const LINGER: u64 = 1_000_000_000;
+
+/// How long a response over UDP may take until the request is sent again, ns.
+const RESPONSE_TIMEOUT: u64 = 1_000_000_000;
 
 /// How long all connections of a flow may take, ns.
 pub(crate) const CONNECT_TIMEOUT: u64 = 10_000_000_000;
@@ -62,6 +65,14 @@ impl Flow {
                 options: tcp_options(tcp, stand.step),
             }),
             Traffic::Icmp(_) => return None,
+            Traffic::Transactions(traffic) => Job::TransactionServe(TransactionServe {
+                bind: stand.own,
+                session: stand.session,
+                schedule: stand.schedule,
+                transaction: traffic.transaction,
+                peer: Some(stand.other.ip()),
+                socket: traffic.socket,
+            }),
         })
     }
 
@@ -92,6 +103,17 @@ impl Flow {
                     ..tcp_options(tcp, stand.step)
                 },
                 connect_timeout: CONNECT_TIMEOUT,
+            }),
+            Traffic::Transactions(traffic) => Job::TransactionRun(TransactionRun {
+                destination: stand.other,
+                session: stand.session,
+                schedule: stand.schedule,
+                transaction: traffic.transaction,
+                timeout: RESPONSE_TIMEOUT,
+                socket: SocketOptions {
+                    source,
+                    ..traffic.socket
+                },
             }),
             Traffic::Icmp(icmp) => Job::EchoProbe(EchoProbe {
                 destination: EchoDestination::Icmp {

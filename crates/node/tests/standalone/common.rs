@@ -49,6 +49,11 @@ impl Receiver {
         event(&mut self.output)
     }
 
+    /// What Ctrl-C does.
+    pub fn interrupt(&self) {
+        interrupt(&self.child);
+    }
+
     /// Waits for its end.
     pub fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
@@ -77,11 +82,36 @@ pub struct Outcome {
 
 /// Runs `tbnode send`.
 pub fn send(arguments: &[&str]) -> Outcome {
-    let output = Command::new(PROGRAM)
-        .arg("send")
-        .args(arguments)
-        .output()
-        .unwrap();
+    finish(spawn(arguments))
+}
+
+/// Starts `tbnode send`.
+pub fn spawn(arguments: &[&str]) -> Child {
+    let mut command = Command::new(PROGRAM);
+    command.arg("send").args(arguments);
+    command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Runs `tbnode send` and interrupts it after a while.
+pub fn interrupted(arguments: &[&str]) -> Outcome {
+    let child = spawn(arguments);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    interrupt(&child);
+    finish(child)
+}
+
+fn interrupt(child: &Child) {
+    let process = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap();
+}
+
+/// Waits for the end of `tbnode send`.
+pub fn finish(child: Child) -> Outcome {
+    let output = child.wait_with_output().unwrap();
     Outcome {
         code: output.status.code().unwrap_or(-1),
         output: String::from_utf8(output.stdout).unwrap(),

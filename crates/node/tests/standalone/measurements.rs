@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Receiver, key_file, measure};
+use crate::common::{Receiver, finish, interrupted, key_file, measure, send, spawn};
 
 const SHORT: [&str; 4] = ["--seconds", "0.5", "--warm-up", "0.2s"];
 
@@ -124,5 +124,123 @@ fn a_receiver_for_one_session_ends_after_it() {
     check_udp(&measure(&[&asked[..], &SHORT].concat()));
     assert_eq!(receiver.event()["event"], "began");
     assert_eq!(receiver.event()["event"], "ended");
+    assert_eq!(receiver.wait(), Some(0));
+}
+
+#[test]
+fn echo_requests_are_answered_by_the_system() {
+    let receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
+    let asked = [
+        receiver.address(),
+        "--icmp",
+        "--rate",
+        "100pps",
+        "--insecure",
+        "--json",
+    ];
+    let outcome = send(&[&asked[..], &SHORT].concat());
+    if outcome.errors.contains("not permitted") {
+        return;
+    }
+    let report: Value = serde_json::from_str(&outcome.output).unwrap();
+    assert_eq!(number(&report, "sent_packets_per_second"), 100.0);
+    assert!(number(&report, "received_packets_per_second") <= 100.0);
+    assert!(report["round_trip"]["p50"].as_i64().unwrap() > 0);
+}
+
+#[test]
+fn transactions_messages_profiles_and_modes_are_measured() {
+    let receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
+    let go =
+        |kind: &[&str]| measure(&[&[receiver.address(), "--insecure"], &SHORT[..], kind].concat());
+    for kind in [
+        &["--tcp", "--request-response", "64,1000"][..],
+        &["--udp", "--request-response"],
+        &["--tcp", "--connect-request-response"],
+    ] {
+        let report = go(kind);
+        assert!(number(&report, "transactions_per_second") > 0.0);
+        assert!(report["round_trip"]["p50"].as_i64().unwrap() > 0);
+    }
+    let messages = go(&["--tcp", "--rate", "100pps", "--payload", "100"]);
+    assert_eq!(number(&messages, "sent_packets_per_second"), 100.0);
+    let call = go(&["--profile", "voip-g711"]);
+    assert!(call["voice"]["mos"].as_f64().unwrap() > 1.0);
+    let trains = go(&[
+        "--udp",
+        "--burst",
+        "8",
+        "--every",
+        "50ms",
+        "--mode",
+        "per-packet",
+    ]);
+    assert_eq!(number(&trains, "sent_packets_per_second"), 160.0);
+    assert_eq!(trains["mode"]["kind"], "per_packet");
+}
+
+#[test]
+fn a_log_holds_what_was_sent() {
+    let path = std::env::temp_dir().join(format!("tbnode-{}.parquet", std::process::id()));
+    let receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
+    let log = path.to_str().unwrap();
+    let asked = [
+        receiver.address(),
+        "--udp",
+        "--rate",
+        "200pps",
+        "--payload",
+        "100",
+        "--insecure",
+    ];
+    check_udp(&measure(&[&asked[..], &SHORT, &["--log", log]].concat()));
+    assert!(std::fs::read(&path).unwrap().starts_with(b"PAR1"));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn an_interrupted_run_tells_what_was_measured() {
+    let receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
+    for kind in [
+        &["--udp", "--rate", "200pps"][..],
+        &["--tcp", "--rate", "20Mbit", "--reverse"],
+    ] {
+        let asked = [
+            receiver.address(),
+            "--insecure",
+            "--json",
+            "--seconds",
+            "30",
+            "--warm-up",
+            "0s",
+        ];
+        let outcome = interrupted(&[&asked[..], kind].concat());
+        assert_eq!(outcome.code, 130, "{}", outcome.errors);
+        let report: Value = serde_json::from_str(&outcome.output).unwrap();
+        assert_eq!(report["interrupted"], true);
+        assert!(number(&report, "measured_seconds") < 30.0);
+        assert!(number(&report, "throughput_bits_per_second") > 0.0);
+    }
+}
+
+#[test]
+fn a_receiver_that_is_told_to_end_lets_its_client_know() {
+    let mut receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
+    let asked = [
+        receiver.address(),
+        "--insecure",
+        "--json",
+        "--seconds",
+        "30",
+        "--udp",
+        "--rate",
+        "200pps",
+    ];
+    let client = spawn(&asked);
+    assert_eq!(receiver.event()["event"], "began");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    receiver.interrupt();
+    let outcome = finish(client);
+    assert_eq!(outcome.code, 130, "{}", outcome.errors);
     assert_eq!(receiver.wait(), Some(0));
 }

@@ -16,8 +16,11 @@ use crate::message::{Answer, Hello, LONGEST_ANSWER, Request};
 /// How long the receiver may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Exchanges of one reading of the clocks.
-const EXCHANGES: usize = 20;
+/// Exchanges of a reading of the clocks before and after a run.
+pub(super) const MANY_EXCHANGES: usize = 20;
+
+/// And during it, where they share the way with the traffic.
+pub(super) const FEW_EXCHANGES: usize = 4;
 
 /// An open control channel after the hellos.
 pub(crate) struct Conversation {
@@ -119,9 +122,9 @@ impl Conversation {
     }
 
     /// Reads how far the clocks are apart.
-    pub fn read_clocks(&mut self) -> Result<Reading, StandaloneError> {
-        let mut exchanges = Vec::with_capacity(EXCHANGES);
-        for _ in 0..EXCHANGES {
+    pub fn read_clocks(&mut self, count: usize) -> Result<Reading, StandaloneError> {
+        let mut exchanges = Vec::with_capacity(count);
+        for _ in 0..count {
             let sent = clock::now();
             self.ask(&Request::Clock { sent })?;
             let exchange = self.answer(|answer| match answer {

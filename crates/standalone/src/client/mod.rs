@@ -2,9 +2,11 @@
 
 mod address;
 mod conversation;
+mod watch;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -22,17 +24,14 @@ use crate::plan::{LINGER, Stand};
 use crate::rendezvous;
 use crate::server::with_port;
 use conversation::Conversation;
+use watch::Watch;
+pub use watch::{Cut, Progress};
 
 /// How long a data path may take to let the first datagram through.
 const MEETING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Between two readings of the clocks while traffic runs.
-const READ_CLOCKS: Duration = Duration::from_secs(2);
-
 /// How long the receiver may take to tell its results after all has ended.
 const RESULTS_TIMEOUT: Duration = Duration::from_secs(20);
-
-const TICK: Duration = Duration::from_millis(20);
 
 /// What a client is asked to do.
 #[derive(Clone, Debug)]
@@ -49,6 +48,22 @@ pub struct Ask {
     pub trust: Trust,
     /// What runs.
     pub offer: Offer,
+    /// Where this end logs its packets; of several flows each has a file with its number in the name.
+    pub log: Option<PathBuf>,
+}
+
+impl Ask {
+    fn log_of(&self, number: usize) -> Option<PathBuf> {
+        let path = self.log.as_ref()?;
+        if self.offer.flows.len() == 1 {
+            return Some(path.clone());
+        }
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let extension = path.extension().map_or_else(String::new, |extension| {
+            format!(".{}", extension.to_string_lossy())
+        });
+        Some(path.with_file_name(format!("{stem}-{}{extension}", number + 1)))
+    }
 }
 
 /// What both ends found out.
@@ -60,14 +75,16 @@ pub struct Findings {
     pub receivers_version: String,
     /// The session, at the pace that the receiver takes.
     pub offer: Offer,
+    /// Payload bits per second to which the receiver paces flows that asked for as much as they can get.
+    pub paces: Vec<Option<u64>>,
     /// When the schedule started, ns of this machine's CLOCK_REALTIME.
     pub start_at: i64,
     /// The receiver's start minus this end's, ns: the offset of the clocks that the run was timed with.
     pub applied_offset: i64,
     /// How far the clocks are apart.
     pub clocks: Clocks,
-    /// Whether it was ended early.
-    pub interrupted: bool,
+    /// When each end stopped sending, where it was ended early.
+    pub cut: Option<Cut>,
     /// This end's and the receiver's of each flow.
     pub flows: Vec<(End, End)>,
 }
@@ -76,10 +93,14 @@ pub struct Findings {
 ///
 /// # Errors
 /// Whatever keeps it from a result.
-pub fn run(ask: &Ask, interrupt: &AtomicBool) -> Result<Findings, StandaloneError> {
+pub fn run(
+    ask: &Ask,
+    observer: &mut dyn FnMut(&Progress),
+    interrupt: &AtomicBool,
+) -> Result<Findings, StandaloneError> {
     let receiver = address::resolve(&ask.host, ask.port, ask.family)?;
     let mut conversation = Conversation::open(receiver, ask.source, &ask.trust)?;
-    let before = conversation.read_clocks()?;
+    let before = conversation.read_clocks(conversation::MANY_EXCHANGES)?;
     conversation.ask(&Request::Offer {
         offer: ask.offer.told(),
     })?;
@@ -94,8 +115,9 @@ pub fn run(ask: &Ask, interrupt: &AtomicBool) -> Result<Findings, StandaloneErro
     }
     let offer = ask.offer.clone().paced(&paces);
     let locals = meet(&places, &mut conversation, receiver, interrupt)?;
+    let lead = lead(&offer, &before);
     conversation.ask(&Request::Start {
-        lead: lead(&offer, &before).as_nanos() as u64,
+        lead: lead.as_nanos() as u64,
     })?;
     let (receivers_start, ports) = conversation.answer(|answer| match answer {
         Answer::Started { start_at, ports } => Ok((start_at, ports)),
@@ -108,7 +130,8 @@ pub fn run(ask: &Ask, interrupt: &AtomicBool) -> Result<Findings, StandaloneErro
         .iter()
         .zip(&places)
         .zip(locals.iter().zip(&ports))
-        .map(|((flow, place), (own, port))| {
+        .enumerate()
+        .map(|(number, ((flow, place), (own, port)))| {
             let stand = Stand {
                 own: *own,
                 other: with_port(receiver, *port),
@@ -116,37 +139,29 @@ pub fn run(ask: &Ask, interrupt: &AtomicBool) -> Result<Findings, StandaloneErro
                 schedule: offer.schedule(flow, start_at),
                 step: offer.step,
             };
-            tunnelbench_traffic::start(flow.clients_job(stand, ask.source, None)).map(Some)
+            let job = flow.clients_job(stand, ask.source, ask.log_of(number));
+            Ok(Some((
+                tunnelbench_traffic::start(job)?,
+                flow.direction.is_sent_by_client(),
+            )))
         })
         .collect::<Result<Vec<_>, TrafficError>>()
         .map_err(|failure| StandaloneError::failed(failure.to_string()))?;
-    let mut run = Run {
-        conversation,
-        jobs: Jobs::new(running),
-        readings: vec![before],
-        interrupted: false,
-        until: Instant::now()
-            + Duration::from_nanos(offer.warm_up + offer.measure + LINGER)
-            + RESULTS_TIMEOUT * 2,
-    };
-    let theirs = run.watch(interrupt)?;
-    let Run {
-        mut conversation,
-        mut jobs,
-        mut readings,
-        interrupted,
-        ..
-    } = run;
-    readings.push(conversation.read_clocks()?);
+    let lasting = offer.lasting() + Duration::from_nanos(LINGER) + RESULTS_TIMEOUT;
+    let mut watch = Watch::new(conversation, Jobs::new(running), start_at, before, observer);
+    let theirs = watch.until_the_end(Instant::now() + lead + lasting, interrupt)?;
+    let cut = watch.cut();
+    let (own, conversation, readings) = watch.finish()?;
     Ok(Findings {
         receiver,
         receivers_version: conversation.receivers_version.clone(),
         applied_offset: applied.offset,
         clocks: Clocks::new(conversation.said_to_share_clock, readings),
-        flows: jobs.finish().into_iter().zip(theirs).collect(),
+        flows: own.into_iter().zip(theirs).collect(),
         offer,
         start_at,
-        interrupted,
+        paces,
+        cut,
     })
 }
 
@@ -190,48 +205,4 @@ fn lead(offer: &Offer, reading: &Reading) -> Duration {
     Duration::from_millis(300 + 2 * streams)
         + Duration::from_nanos(reading.round_trip.saturating_mul(4 + 2 * streams))
             .min(Duration::from_secs(20))
-}
-
-struct Run {
-    conversation: Conversation,
-    jobs: Jobs,
-    readings: Vec<Reading>,
-    interrupted: bool,
-    until: Instant,
-}
-
-impl Run {
-    /// Waits for the end of this end's jobs and for the receiver's results.
-    fn watch(&mut self, interrupt: &AtomicBool) -> Result<Vec<End>, StandaloneError> {
-        let mut next_reading = Instant::now() + READ_CLOCKS;
-        let mut theirs = None;
-        loop {
-            let ended = self.jobs.have_ended();
-            if let Some(failure) = self.jobs.failure()
-                && theirs.is_none()
-                && !self.interrupted
-            {
-                return Err(StandaloneError::failed(failure));
-            }
-            if ended && let Some(theirs) = theirs.take() {
-                return Ok(theirs);
-            }
-            if Instant::now() > self.until {
-                return Err(StandaloneError::failed("the receiver told no results"));
-            }
-            if interrupt.load(Ordering::Relaxed) && !self.interrupted {
-                self.interrupted = true;
-                self.jobs.stop();
-                self.conversation.ask(&Request::Cut { at: 0 })?;
-            }
-            if Instant::now() >= next_reading {
-                next_reading += READ_CLOCKS;
-                self.readings.push(self.conversation.read_clocks()?);
-            }
-            let answer = self.conversation.look(Instant::now() + TICK)?;
-            if let Some(Answer::Results { flows }) = answer {
-                theirs = Some(flows);
-            }
-        }
-    }
 }

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tunnelbench_traffic::TrafficError;
-use tunnelbench_traffic::job::{Content, Messages, SendMode, SocketOptions};
+use tunnelbench_traffic::job::{Content, Messages, Protocol, SendMode, SocketOptions, Transaction};
 use tunnelbench_traffic::process::{self, Departures, Distribution, Sizes, Transport, script};
 use tunnelbench_traffic::voice::Codec;
 
 use crate::error::StandaloneError;
-use crate::offer::{Direction, Flow, IcmpTraffic, TcpTraffic, Traffic, UdpTraffic};
+use crate::offer::{
+    Direction, Flow, IcmpTraffic, TcpTraffic, Traffic, TransactionTraffic, UdpTraffic,
+};
 use crate::quantity::{parse_duration, parse_rate};
 
 const UDP_PAYLOAD: u32 = 1200;
@@ -58,6 +60,12 @@ pub(super) struct FlowArguments {
     /// UDP: hand datagrams to the system one by one, many in one call, or many as one packet that it cuts up late.
     #[arg(long, value_enum, default_value_t = Mode::Batched)]
     mode: Mode,
+    /// Requests and responses of REQ and RES bytes, each when the last is answered; `--streams` of them at once.
+    #[arg(long, value_name = "REQ,RES", num_args = 0..=1, default_missing_value = "1,1", value_parser = parse_exchange)]
+    request_response: Option<(u32, u32)>,
+    /// The same, each over a TCP connection of its own.
+    #[arg(long, value_name = "REQ,RES", num_args = 0..=1, default_missing_value = "1,1", value_parser = parse_exchange, conflicts_with = "request_response", requires = "tcp")]
+    connect_request_response: Option<(u32, u32)>,
     /// Where random numbers begin: the same seed sends the same packets.
     #[arg(long, default_value = "1")]
     seed: u64,
@@ -132,6 +140,19 @@ impl FlowArguments {
         if let Some(path) = &self.kind.script {
             return self.scripted(path);
         }
+        if let Some(transaction) = self.transaction()? {
+            let socket = self.socket();
+            return Ok(vec![Flow {
+                name: None,
+                direction: Direction::Forward,
+                delay: 0,
+                length: None,
+                traffic: Traffic::Transactions(TransactionTraffic {
+                    transaction,
+                    socket,
+                }),
+            }]);
+        }
         let sent = self.sent()?;
         let directions: &[Direction] = match (self.reverse, self.both) {
             (true, _) => &[Direction::Reverse],
@@ -162,6 +183,37 @@ impl FlowArguments {
                 })
             })
             .collect()
+    }
+
+    fn transaction(&self) -> Result<Option<Transaction>, StandaloneError> {
+        let fresh_connections = self.connect_request_response.is_some();
+        let asked = self.request_response.or(self.connect_request_response);
+        let Some((request_bytes, response_bytes)) = asked else {
+            return Ok(None);
+        };
+        let protocol = match self.kind {
+            Kind { udp: true, .. } => Protocol::Udp,
+            Kind { tcp: true, .. } => Protocol::Tcp,
+            _ => return usage("requests and responses go over --udp or --tcp"),
+        };
+        if self.reverse
+            || self.both
+            || self.rate.is_some()
+            || self.payload.is_some()
+            || self.burst.is_some()
+        {
+            return usage(
+                "requests leave from here, when the last was answered; leave out --reverse, --both, --rate, --payload \
+                 and --burst",
+            );
+        }
+        Ok(Some(Transaction {
+            protocol,
+            request_bytes,
+            response_bytes,
+            fresh_connections,
+            concurrency: self.streams,
+        }))
     }
 
     fn sent(&self) -> Result<Sent, StandaloneError> {
@@ -336,6 +388,8 @@ impl FlowArguments {
             "burst": self.burst,
             "every": self.every.map(|every| every.as_secs_f64()),
             "mode": self.mode.name(),
+            "request_response": self.request_response,
+            "connect_request_response": self.connect_request_response,
             "seed": self.seed,
             "content": self.content,
             "dscp": self.dscp,
@@ -420,6 +474,17 @@ fn constant(sizes: &Sizes) -> Result<u32, StandaloneError> {
         Distribution::Constant { value } => Ok(value as u32),
         _ => usage("sizes that vary need UDP"),
     }
+}
+
+fn parse_exchange(text: &str) -> Result<(u32, u32), String> {
+    let bytes = |text: &str| {
+        text.parse()
+            .map_err(|_| format!("`{text}` is no number of bytes"))
+    };
+    let (request, response) = text
+        .split_once(',')
+        .ok_or_else(|| format!("`{text}` is not two sizes such as `64,1024`"))?;
+    Ok((bytes(request)?, bytes(response)?))
 }
 
 fn read_text(path: &Path) -> io::Result<String> {

@@ -6,8 +6,14 @@ mod receive;
 mod send;
 mod summary;
 
+use std::process;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::error::StandaloneError;
 
@@ -15,15 +21,24 @@ pub use key::KeyArguments;
 pub use receive::ReceiveArguments;
 pub use send::SendArguments;
 
+/// A second Ctrl-C this long after the first is meant; sooner, it is the same one that came over two ways.
+const AGAIN: Duration = Duration::from_millis(500);
+
 /// Set by the first Ctrl-C; the second ends the program at once.
 fn interruption() -> Result<Arc<AtomicBool>, StandaloneError> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .map_err(|failure| {
-                StandaloneError::failed(format!("cannot take notice of Ctrl-C: {failure}"))
-            })?;
-    }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|failure| {
+        StandaloneError::failed(format!("cannot take notice of Ctrl-C: {failure}"))
+    })?;
+    let shared = Arc::clone(&flag);
+    thread::spawn(move || {
+        let mut first = None;
+        for _ in signals.forever() {
+            if first.get_or_insert_with(Instant::now).elapsed() >= AGAIN {
+                process::exit(130);
+            }
+            shared.store(true, Ordering::Relaxed);
+        }
+    });
     Ok(flag)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::client::{self, Ask, Family, Findings, split};
+use crate::client::{self, Ask, Family, Findings, Progress, split};
 use crate::command::flows::FlowArguments;
 use crate::command::{interruption, summary};
 use crate::error::StandaloneError;
@@ -48,6 +48,9 @@ pub struct SendArguments {
     /// Use IPv6.
     #[arg(short = '6', long)]
     ipv6: bool,
+    /// Log every packet that this end sends, or with --reverse receives, into this Parquet file (UDP).
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
     /// Print one JSON object with everything instead of text.
     #[arg(long)]
     json: bool,
@@ -67,7 +70,12 @@ impl SendArguments {
             );
         }
         let interrupt = interruption()?;
-        let findings = client::run(&ask, &interrupt)?;
+        let mut observer = |progress: &Progress| {
+            if !self.json {
+                eprintln!("{}", summary::progress(progress));
+            }
+        };
+        let findings = client::run(&ask, &mut observer, &interrupt)?;
         let report = report(&findings, self.asked());
         if self.json {
             println!("{}", serde_json::to_string(&report).unwrap_or_default());
@@ -95,6 +103,7 @@ impl SendArguments {
                 step: self.step.as_nanos() as u64,
                 flows: self.flows.flows()?,
             },
+            log: self.log.clone(),
         })
     }
 
@@ -108,6 +117,7 @@ impl SendArguments {
             "warm_up": self.warm_up.as_secs_f64(),
             "step": self.step.as_secs_f64(),
             "source": self.source,
+            "log": self.log,
             "authenticated": self.key_file.is_some(),
             "ipv4": self.ipv4,
             "ipv6": self.ipv6,
@@ -121,7 +131,7 @@ impl SendArguments {
 
 /// A report is printed in any case; the exit code says whether it is whole.
 fn complete(findings: &Findings) -> Result<(), StandaloneError> {
-    if findings.interrupted {
+    if findings.cut.is_some() {
         return Err(StandaloneError::Interrupted);
     }
     for (client, server) in &findings.flows {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use tunnelbench_traffic::Outcome;
 
+use crate::client::Progress;
 use crate::message::End;
 use crate::offer::{Direction, Offer, Traffic};
 use crate::quantity::{bits_per_second, duration, packets_per_second, signed_duration};
@@ -21,6 +22,7 @@ pub(crate) fn offer(offer: &Offer) -> String {
                 Traffic::Udp(_) => "UDP",
                 Traffic::Tcp(_) => "TCP",
                 Traffic::Icmp(_) => "ICMP echo",
+                Traffic::Transactions(_) => "requests",
             };
             format!("{transport} {}", direction(flow.direction))
         })
@@ -76,12 +78,26 @@ pub(crate) fn own_end(end: &End) -> String {
     }
 }
 
+/// One line on what has come since the last.
+pub(crate) fn progress(progress: &Progress) -> String {
+    let per_second = |count: u64| count as f64 * 1e9 / progress.since.max(1) as f64;
+    let packets = match progress.received.packets {
+        0 => String::new(),
+        packets => format!(", {}", packets_per_second(per_second(packets))),
+    };
+    format!(
+        "{:4} s  received {}{packets}",
+        (progress.at + 500_000_000) / 1_000_000_000,
+        bits_per_second(per_second(progress.received.bytes * 8))
+    )
+}
+
 /// All that matters of a report.
 pub(crate) fn full(report: &Report) -> String {
     let mut text = format!(
-        "{} for {} s{}\n",
+        "{} for {}{}\n",
         report.receiver,
-        report.measured_seconds,
+        signed_duration(report.measured_seconds * 1e9),
         if report.interrupted {
             ", ended early"
         } else {

@@ -26,6 +26,7 @@ impl Ends<'_> {
             Traffic::Udp(_) => self.udp(apart),
             Traffic::Tcp(tcp) => self.tcp(apart, tcp.messages.is_some()),
             Traffic::Icmp(icmp) => self.icmp(icmp.payload_bytes.into()),
+            Traffic::Transactions(_) => self.transactions(),
         }
     }
 
@@ -128,6 +129,17 @@ impl Ends<'_> {
         figures.sent_bits_per_second = rate(written.reduce(|sum, bytes| sum + bytes));
         figures.throughput_bits_per_second = rate(read.reduce(|sum, bytes| sum + bytes));
         figures
+    }
+
+    fn transactions(&self) -> Figures {
+        match self.client.outcome() {
+            Some(Outcome::TransactionRun(transacted)) => Figures {
+                transactions_per_second: per_second(transacted.transactions, self.measure),
+                round_trip: transacted.round_trip.as_ref().map(Times::of),
+                ..Figures::default()
+            },
+            _ => Figures::default(),
+        }
     }
 
     fn icmp(&self, payload_bytes: u64) -> Figures {

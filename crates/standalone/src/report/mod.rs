@@ -14,7 +14,8 @@ pub(crate) use times::{Delay, Times};
 
 use crate::client::Findings;
 use crate::message::End;
-use crate::offer::Direction;
+use crate::offer::{Direction, Flow};
+use crate::quantity::bits_per_second;
 use doubts::doubts;
 use ends::Ends;
 use plain::plain;
@@ -67,7 +68,10 @@ pub(crate) struct FlowReport {
 
 /// Puts the report together.
 pub(crate) fn report(findings: &Findings, asked: Value) -> Report {
-    let measure = findings.offer.measure;
+    let measure = findings.cut.map_or(findings.offer.measure, |cut| {
+        let cut = cut.client.saturating_sub(findings.offer.warm_up as i64);
+        findings.offer.measure.min(cut.max(0) as u64)
+    });
     let from = findings
         .start_at
         .saturating_add(findings.offer.warm_up as i64);
@@ -78,8 +82,9 @@ pub(crate) fn report(findings: &Findings, asked: Value) -> Report {
         .flows
         .iter()
         .zip(&findings.flows)
-        .map(|(flow, (client, server))| {
-            let measure = flow.measure(measure);
+        .zip(&findings.paces)
+        .map(|((flow, (client, server)), pace)| {
+            let measure = measured(flow, findings);
             let ends = Ends {
                 flow,
                 client,
@@ -91,7 +96,11 @@ pub(crate) fn report(findings: &Findings, asked: Value) -> Report {
                 name: flow.name.clone(),
                 direction: flow.direction,
                 offer: plain(&flow.traffic),
-                warnings: doubts(&ends, &figures),
+                warnings: pace
+                    .map(limited)
+                    .into_iter()
+                    .chain(doubts(&ends, &figures))
+                    .collect(),
                 figures,
                 client: end(client),
                 server: end(server),
@@ -106,7 +115,7 @@ pub(crate) fn report(findings: &Findings, asked: Value) -> Report {
         asked,
         started_at: findings.start_at,
         measured_seconds: measure as f64 / 1e9,
-        interrupted: findings.interrupted,
+        interrupted: findings.cut.is_some(),
         total: figures::total(&flows),
         warnings: flows
             .iter()
@@ -121,6 +130,30 @@ pub(crate) fn report(findings: &Findings, asked: Value) -> Report {
         },
         flows,
     }
+}
+
+fn limited(pace: u64) -> String {
+    format!(
+        "the receiver limits this flow to {}; `tbnode receive --highest-rate` sets the limit",
+        bits_per_second(pace as f64)
+    )
+}
+
+/// How long a flow was measured, ns; at least 1, so that rates are numbers.
+fn measured(flow: &Flow, findings: &Findings) -> u64 {
+    let whole = flow.measure(findings.offer.measure);
+    let Some(cut) = findings.cut else {
+        return whole;
+    };
+    let at = match flow.direction {
+        Direction::Forward => cut.client,
+        Direction::Reverse => cut.server,
+        Direction::Both => cut.client.min(cut.server),
+    };
+    let opened = findings.offer.warm_up.saturating_add(flow.delay);
+    whole
+        .min(u64::try_from(at).unwrap_or(0).saturating_sub(opened))
+        .max(1)
 }
 
 /// What one end found out, in full.

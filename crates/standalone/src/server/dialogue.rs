@@ -43,7 +43,7 @@ pub(crate) enum Act {
     TellTime { sent: i64 },
     Consider(Offer),
     Begin { lead: Duration },
-    Cut { at: u64 },
+    Cut,
 }
 
 /// Follows a conversation and refuses what comes out of turn.
@@ -92,9 +92,7 @@ impl Dialogue {
                 (Phase::Running, Act::Begin { lead })
             }
             // Results may have crossed the wish to end early.
-            (phase @ (Phase::Running | Phase::Over), Request::Cut { at }) => {
-                (phase, Act::Cut { at })
-            }
+            (phase @ (Phase::Running | Phase::Over), Request::Cut) => (phase, Act::Cut),
             _ => return Err(out_of_turn()),
         };
         self.phase = next;
@@ -133,7 +131,7 @@ mod tests {
             Just(Request::Offer { offer: offer() }),
             any::<u64>().prop_map(|lead| Request::Start { lead }),
             Just(Request::Start { lead: 1 }),
-            any::<u64>().prop_map(|at| Request::Cut { at }),
+            Just(Request::Cut),
         ]
     }
 
@@ -151,7 +149,7 @@ mod tests {
             take(Request::Start { lead: 7 }),
             Act::Begin { .. }
         ));
-        assert_eq!(take(Request::Cut { at: 9 }), Act::Cut { at: 9 });
+        assert_eq!(take(Request::Cut), Act::Cut);
         assert_eq!(dialogue.phase(), Phase::Running);
     }
 

@@ -1,6 +1,7 @@
 //! The receiver: listens for clients and takes part in what they ask, within its limits.
 
 mod dialogue;
+mod performance;
 mod places;
 mod session;
 #[cfg(test)]

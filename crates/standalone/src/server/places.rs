@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use tunnelbench_traffic::{Job, Running, TrafficError};
 
 use crate::error::StandaloneError;
+use crate::jobs::Started;
 use crate::message::{Place, Rendezvous, TOKEN_BYTES};
 use crate::offer::{Flow, Offer, Traffic};
 use crate::plan::Stand;
@@ -27,7 +28,7 @@ impl OwnPlace {
         let session = u64::from_be_bytes(random::bytes()?);
         let meeting = match flow.traffic {
             Traffic::Udp(_) => Some(open_meeting(own, peer)?),
-            Traffic::Tcp(_) | Traffic::Icmp(_) => None,
+            Traffic::Tcp(_) | Traffic::Icmp(_) | Traffic::Transactions(_) => None,
         };
         Ok(Self { session, meeting })
     }
@@ -58,7 +59,7 @@ impl OwnPlace {
         start_at: i64,
         own: SocketAddr,
         peer: SocketAddr,
-    ) -> Result<(Option<Running>, u16), TrafficError> {
+    ) -> Result<(Started, u16), TrafficError> {
         let met = self
             .meeting
             .as_mut()
@@ -79,7 +80,8 @@ impl OwnPlace {
             Some(port) => (start(job(port))?, port),
             None => start_on_free_port(job, own.port())?,
         };
-        Ok((running, port))
+        let sends = flow.direction.is_sent_by_receiver();
+        Ok((running.map(|running| (running, sends)), port))
     }
 }
 

@@ -7,10 +7,10 @@ use tunnelbench_traffic::TrafficError;
 
 use crate::channel::{Channel, ChannelError};
 use crate::clock;
-use crate::jobs::Jobs;
-use crate::message::{Answer, Hello, LONGEST_REQUEST, Refusal, Request, Why};
+use crate::message::{Answer, End, Hello, LONGEST_REQUEST, Refusal, Request, Why};
 use crate::offer::Offer;
 use crate::server::dialogue::{Act, Dialogue, Phase};
+use crate::server::performance::Performance;
 use crate::server::places::OwnPlace;
 use crate::server::{Event, House, Slot};
 
@@ -74,15 +74,8 @@ struct Session<'a> {
 /// What became of the flows so far.
 enum Flows {
     None,
-    Meeting {
-        offer: Offer,
-        places: Vec<OwnPlace>,
-    },
-    Running {
-        jobs: Jobs,
-        /// Flows without a job here go on until then.
-        lasting_until: Instant,
-    },
+    Meeting { offer: Offer, places: Vec<OwnPlace> },
+    Running(Performance),
 }
 
 impl Session<'_> {
@@ -119,7 +112,12 @@ impl Session<'_> {
             }
             Act::Consider(offer) => self.consider(offer)?,
             Act::Begin { lead } => self.begin(lead)?,
-            Act::Cut { .. } => self.stop_jobs(),
+            Act::Cut => {
+                if let Flows::Running(performance) = &mut self.flows {
+                    let cut = performance.cut_short();
+                    self.channel.send(&cut)?;
+                }
+            }
         }
         Ok(())
     }
@@ -169,26 +167,12 @@ impl Session<'_> {
             .map_err(|failure| Refusal::new(Why::Invalid, failure.to_string()))?;
         let (running, ports) = started.into_iter().unzip();
         self.channel.send(&Answer::Started { start_at, ports })?;
-        self.flows = Flows::Running {
-            jobs: Jobs::new(running),
-            lasting_until: Instant::now() + lead + offer.lasting(),
-        };
+        self.flows = Flows::Running(Performance::new(running, start_at, lead + offer.lasting()));
         self.house.tell(&Event::Began {
             peer: self.peer,
             offer: &offer,
         });
         Ok(())
-    }
-
-    fn stop_jobs(&mut self) {
-        if let Flows::Running {
-            jobs,
-            lasting_until,
-        } = &mut self.flows
-        {
-            jobs.stop();
-            *lasting_until = Instant::now();
-        }
     }
 
     fn look_after(&mut self) -> Result<(), Ending> {
@@ -205,29 +189,24 @@ impl Session<'_> {
                 });
                 Ok(())
             }
-            Flows::Running { .. } => {
-                if is_ending {
-                    self.stop_jobs();
+            Flows::Running(performance) => {
+                let proposal = if is_ending {
+                    performance.propose_to_end()
+                } else {
+                    None
+                };
+                for answer in proposal.into_iter().chain(performance.progress()) {
+                    self.channel.send(&answer)?;
                 }
-                self.report_if_over()
+                match performance.end() {
+                    Some(flows) => self.report(flows),
+                    None => Ok(()),
+                }
             }
         }
     }
 
-    fn report_if_over(&mut self) -> Result<(), Ending> {
-        let Flows::Running {
-            jobs,
-            lasting_until,
-        } = &mut self.flows
-        else {
-            return Ok(());
-        };
-        let is_over =
-            jobs.have_ended() && (Instant::now() >= *lasting_until || jobs.failure().is_some());
-        if !is_over {
-            return Ok(());
-        }
-        let flows = jobs.finish();
+    fn report(&mut self, flows: Vec<End>) -> Result<(), Ending> {
         self.flows = Flows::None;
         self.dialogue.over();
         self.since = Instant::now();
