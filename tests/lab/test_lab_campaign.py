@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -70,6 +73,51 @@ async def test_a_campaign_measures_what_it_planned(tmp_path: Path) -> None:
     assert plain == pytest.approx((1400 + 8 + 20 + 14) / 1400, rel=0.01)
     assert overhead.filter(pl.col("vpn") == "openvpn")["value"].item() > plain
     assert {"host1", "gw1", "gw2", "host2", "machine"} <= set(costs["node"].to_list())
+
+
+def decoded(received: Path, sent: Path) -> dict[str, Any]:
+    program = str(files("tunnelbench") / "bin" / "tbnode")
+    command = [program, "decode", str(received), "--sent", str(sent), "--json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+async def test_packet_logs_lie_beside_the_campaign_and_say_what_the_store_says(tmp_path: Path) -> None:
+    study = STUDY.replace(', "openvpn/aes-128-gcm"', "") + "packet_log = true\n"
+    out = tmp_path / "out"
+    await start(study, "test.toml", out, Wish(rounds=1), Silent())
+    with CampaignData(out) as data:
+        listed = data.packet_logs()
+        trials = data.trials().filter(pl.col("transport") == "udp")
+    assert listed["written_by"].to_list() == ["sender", "receiver"]
+    assert listed["trial"].unique().to_list() == trials["trial"].unique().to_list()
+    sent, received = (out / "campaign.packets" / name for name in listed["file"])
+    assert [path.stat().st_size for path in (sent, received)] == listed["bytes"].to_list()
+
+    departures, arrivals = pl.read_parquet(sent), pl.read_parquet(received)
+    nanoseconds = pl.Datetime("ns")
+    assert arrivals.schema == {
+        "flow": pl.UInt16,
+        "sequence": pl.UInt64,
+        "intended": nanoseconds,
+        "sent": nanoseconds,
+        "received": nanoseconds,
+        "bytes": pl.UInt32,
+    }
+    assert departures["received"].is_null().all()
+    assert departures["sequence"].to_list() == list(range(departures.height))
+    # 5 Mbit/s in datagrams of 1400 bytes, in warm-up and cool-down too.
+    assert departures.height == pytest.approx(5e6 / 8 / 1400 * 1.2, rel=0.02)
+    assert arrivals["bytes"].unique().to_list() == [1400]
+    assert (arrivals["received"] >= arrivals["sent"]).all()
+    assert (arrivals["sent"] >= arrivals["intended"]).all()
+
+    metrics = dict(trials.select("metric", "value").iter_rows())
+    log = decoded(received, sent)["logs"][0]
+    assert (log["records"], log["complete"], log["dropped_records"]) == (arrivals.height, True, 0)
+    (flow,) = log["flows"]
+    assert flow["report"]["delay"]["p50"] / 1e6 == metrics["latency_p50"]
+    assert flow["report"]["jitter_mean"] / 1e6 == pytest.approx(metrics["jitter"])
+    assert 1 - flow["summary"]["packets"] / flow["sent"] == pytest.approx(metrics["loss"])
 
 
 async def test_a_daemon_that_dies_while_measuring_gives_no_number(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
@@ -95,6 +96,9 @@ class FakeTrafficNode:
     async def spawn(self, *arguments: str) -> FakeProcess:
         self.commands.append(arguments)
         return self.process
+
+    async def fetch_file(self, path: str, target: Path) -> int:
+        raise FakeNodeError(f"{path} could not be read")
 
     async def clock(self) -> int:
         return self.times.pop(0) if len(self.times) > 1 else self.times[0]

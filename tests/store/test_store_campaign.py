@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from store_records import CAMPAIGN, EVIDENCE, add_proven, create, instance, trial
+from store_records import CAMPAIGN, EVIDENCE, add_proven, create, instance, trial, void_trial
 
 from tunnelbench.errors import UserError
 from tunnelbench.store.database import FILE_NAME
 from tunnelbench.store.lock import is_being_written
+from tunnelbench.store.model import PacketLogRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
 
@@ -212,3 +214,23 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="can't be made"):
         create(tmp_path / "file" / "campaign")
+
+
+def test_packet_logs_are_listed_and_strays_removed(tmp_path: Path) -> None:
+    log = PacketLogRecord("receiver", "00001-0000-receiver.parquet", 3)
+    with create(tmp_path) as store:
+        store.packets.mkdir()
+        for name in (log.file, "00001-0001-receiver.parquet"):
+            (store.packets / name).write_bytes(b"PAR")
+        proven = add_proven(store, instance())
+        identity = store.add_trial(proven, replace(trial(), packet_logs=[log]))
+    with CampaignStore.open(tmp_path) as store:
+        assert [path.name for path in store.packets.iterdir()] == [log.file]
+    with CampaignData(tmp_path) as data:
+        listed = data.packet_logs().select("trial", "written_by", "file", "bytes").rows()
+    assert listed == [(identity, log.written_by, log.file, log.bytes)]
+
+
+def test_a_void_trial_has_no_packet_log() -> None:
+    with pytest.raises(ValueError, match="void"):
+        replace(void_trial(), packet_logs=[PacketLogRecord("sender", "x.parquet", 1)])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.observer import Observer
+from tunnelbench.campaign.packets import PacketFiles
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
@@ -102,7 +103,8 @@ async def _measure(
         return End("refused", verdict.refusal, verdict.evidence, _log_tail(established))
     store.prove(identity, verdict.evidence, (up_seconds + reply_seconds) * 1000)
 
-    bench = Bench(lab, established, course.socket, course.contents)
+    packets = PacketFiles(store.packets, identity) if course.method.packet_log else None
+    bench = Bench(lab, established, course.socket, course.contents, packets)
     all_went_well = True
     for position, point in enumerate(instance.points):
         observer.trial_began(instance, position)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
 from tunnelbench.campaign.costs import Accounts, NodeCosts, WireCount, count_wire, node_costs, read_accounts
+from tunnelbench.campaign.packets import PacketFiles
 from tunnelbench.campaign.traffic import traffic_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
@@ -32,6 +33,8 @@ class Bench:
     """How the sockets of the traffic are set."""
     contents: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Payload from files, by the path that points name it by."""
+    packets: PacketFiles | None = None
+    """Where packet logs go, if datagrams are to be logged."""
 
 
 async def run_trial(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:
@@ -43,15 +46,16 @@ async def run_trial(bench: Bench, point: Point, position: int, method: Method) -
         measurement = await _drive(bench, point, method, window)
         wire_after = await count_wire(bench.lab, point.direction)
         costs = await window.costs()
+        logs = await bench.packets.fetch(position, measurement.packet_logs) if bench.packets else []
         problem = _problem(bench)
     except (NodeError, UserError) as error:
         window.cancel()
-        return _void(point, position, started, method, _problem(bench) or str(error))
+        return _void(bench, point, position, started, method, _problem(bench) or str(error))
     except BaseException:
         window.cancel()
         raise
     if problem is not None:
-        return _void(point, position, started, method, problem)
+        return _void(bench, point, position, started, method, problem)
     return TrialRecord(
         position=position,
         point=point,
@@ -61,11 +65,19 @@ async def run_trial(bench: Bench, point: Point, position: int, method: Method) -
         node_costs=costs,
         series=measurement.series,
         histograms=measurement.histograms,
-        warnings=[WarningRecord(doubt.kind, doubt.message, doubt.advice) for doubt in measurement.warnings],
+        warnings=[
+            *(WarningRecord(doubt.kind, doubt.message, doubt.advice) for doubt in measurement.warnings),
+            *(bench.packets.doubts(logs) if bench.packets else ()),
+        ],
+        packet_logs=logs,
     )
 
 
-def _void(point: Point, position: int, started: datetime, method: Method, reason: str) -> TrialRecord:
+def _void(
+    bench: Bench, point: Point, position: int, started: datetime, method: Method, reason: str
+) -> TrialRecord:
+    if bench.packets:
+        bench.packets.remove(position)
     return TrialRecord(
         position=position, point=point, started=started, seconds=method.window, status="void", reason=reason
     )
@@ -84,6 +96,7 @@ async def _drive(bench: Bench, point: Point, method: Method, window: _Window) ->
         server=Endpoint(str(server.inside.address(family)), SERVICE_PORT),
         connect=Endpoint(str(aim.address), aim.port),
         client_address=str(client.inside.address(family)),
+        packet_log=bench.packets is not None,
     )
     nodes = bench.lab.nodes
     return await drivers()[point.load].measure(nodes[client.host], nodes[server.host], workload, window.plan)

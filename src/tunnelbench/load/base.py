@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
@@ -18,6 +19,8 @@ from tunnelbench.study.vocabulary import Direction, InternetProtocol, Sending, T
 Pattern = Literal["stream", "request-response", "connect-request-response"]
 """What goes to and fro: a stream of data (over ICMP: of echo requests); one response for each request; the
 same over a new TCP connection each time."""
+LogEnd = Literal["sender", "receiver"]
+"""Which end wrote a packet log."""
 
 SERIES_STEP_S = 0.1
 """Time between two samples of a series, seconds."""
@@ -105,6 +108,8 @@ class Workload(Traffic):
     that the server got."""
     client_address: str
     """The client's own address, where the server sends datagrams in direction `reverse`."""
+    packet_log: bool = False
+    """Whether a load that can is to log every datagram at both ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,22 @@ class LoadWarning:
     kind: str
     message: str
     advice: str
+
+
+class FileSource(Protocol):
+    """A node, as far as it has files."""
+
+    async def fetch_file(self, path: str, target: Path) -> int:
+        """Moves a file of the node to `target`; returns its size."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFile:
+    """A file that a trial left on a node."""
+
+    node: FileSource
+    path: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +153,8 @@ class Measurement:
     series: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     """Metric name to its samples, `SERIES_STEP_S` apart, from the start of warm-up to the end."""
     warnings: Sequence[LoadWarning] = ()
+    packet_logs: Mapping[LogEnd, NodeFile] = field(default_factory=dict[LogEnd, NodeFile])
+    """Every datagram as the sender and the receiver logged it, where that was asked for."""
 
 
 class TrafficHandle(Protocol[OutcomeT_co]):
@@ -182,7 +205,7 @@ class Process(Protocol):
         ...
 
 
-class TrafficNode(Protocol):
+class TrafficNode(FileSource, Protocol):
     """What a load driver needs of a node."""
 
     async def start_traffic(

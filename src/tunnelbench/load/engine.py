@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from asyncio import gather
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tunnelbench.lab.traffic import (
     DEFAULT_LINGER,
@@ -38,7 +38,9 @@ from tunnelbench.load.abilities import Abilities
 from tunnelbench.load.base import (
     Endpoint,
     LoadError,
+    LogEnd,
     Measurement,
+    NodeFile,
     Traffic,
     TrafficHandle,
     TrafficNode,
@@ -52,6 +54,9 @@ _LEAD_NS = 200_000_000
 """From planning a trial to its start, ns: both ends must be ready by then."""
 _GRACE_S = 10.0
 """How much longer than planned a trial may take before it is given up, seconds."""
+_SENT_LOG = "/run/tunnelbench-sent.parquet"
+_RECEIVED_LOG = "/run/tunnelbench-received.parquet"
+"""Packet logs on the nodes; those of the next trial replace them."""
 _BATCH = 64
 """Datagrams per system call; only such as are due, so that it changes no pace."""
 _ABILITIES = Abilities(
@@ -177,6 +182,7 @@ class _Trial:
             session=session,
             schedule=receive_schedule,
             socket=_socket_options(workload.socket),
+            log=_RECEIVED_LOG if workload.packet_log else None,
         )
         async with AsyncExitStack() as running:
             receiver = await receiving.start_traffic(receive, UdpReceived)
@@ -190,11 +196,19 @@ class _Trial:
                 mode=Batched(_BATCH),
                 content=workload.content or Random(),
                 socket=_socket_options(workload.socket),
+                log=_SENT_LOG if workload.packet_log else None,
             )
             sender = await sending.start_traffic(send, UdpSent)
             running.push_async_callback(sender.stop)
             sent, received = await gather(sender.outcome(self._timeout), receiver.outcome(self._timeout))
-        return self._udp_measurement(sent, received)
+        measurement = self._udp_measurement(sent, received)
+        if not workload.packet_log:
+            return measurement
+        logs: dict[LogEnd, NodeFile] = {
+            "sender": NodeFile(sending, _SENT_LOG),
+            "receiver": NodeFile(receiving, _RECEIVED_LOG),
+        }
+        return replace(measurement, packet_logs=logs)
 
     def _udp_measurement(self, sent: UdpSent, received: UdpReceived) -> Measurement:
         flow = received.flow

@@ -10,7 +10,8 @@ from tunnelbench.report.content import Content, Result
 
 
 def report_json(content: Content) -> str:
-    """One object: `campaign`, `outcomes`, `results` (one per cell and runtime), `unmeasured`, `warnings`.
+    """One object: `campaign`, `outcomes`, `results` (one per cell and runtime), `unmeasured`, `warnings`,
+    `packet_logs` (one per file).
 
     Results of one point and runtime stand together, the best first by the metric that `ranked_by` names.
     """
@@ -20,6 +21,7 @@ def report_json(content: Content) -> str:
         "results": [_result(result) for section in content.sections for result in section.results],
         "unmeasured": content.unmeasured,
         "warnings": content.doubts,
+        "packet_logs": content.packet_logs.to_dicts(),
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 

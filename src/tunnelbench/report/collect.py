@@ -61,6 +61,7 @@ def collect(data: CampaignData) -> Content:
         doubts=doubts,
         summary=summary,
         processor=processor,
+        packet_logs=data.packet_logs(),
     )
 
 

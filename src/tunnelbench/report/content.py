@@ -177,3 +177,5 @@ class Content:
     """The statistics behind the results: one row per cell, runtime and metric."""
     processor: polars.DataFrame
     """Those of processor time: one row per cell, runtime and node, which stands under `metric`."""
+    packet_logs: polars.DataFrame
+    """One row per file of single packets: the trial that it belongs to, who wrote it, its name and size."""

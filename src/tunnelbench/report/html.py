@@ -23,6 +23,7 @@ from tunnelbench.report.wording import (
     runtime_title,
     some_of,
 )
+from tunnelbench.store.database import PACKETS_NAME
 from tunnelbench.store.model import CampaignRecord
 from tunnelbench.witness.evidence import Evidence
 
@@ -62,6 +63,7 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
             result.runtime == "kernel" for section in content.sections for result in section.results
         ),
         command=repeat_command(content.campaign),
+        packets_name=PACKETS_NAME,
         runtime_title=runtime_title,
         verdict=verdict,
         milliseconds=milliseconds,

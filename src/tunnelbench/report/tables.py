@@ -9,7 +9,7 @@ from tunnelbench.store.read import CampaignData
 
 
 def write_tables(data: CampaignData, content: Content, folder: Path) -> None:
-    """Write summary, processor, trials, node_costs, cells, instances and warnings into `folder`.
+    """Write summary, processor, trials, node_costs, cells, instances, warnings and packet_logs into `folder`.
 
     `summary.csv` and `processor.csv` have one row per cell, runtime and metric (or node); `trials.csv` and
     `node_costs.csv` are the raw numbers in long format.
@@ -22,6 +22,7 @@ def write_tables(data: CampaignData, content: Content, folder: Path) -> None:
         "cells": data.cells(),
         "instances": data.instances(),
         "warnings": data.warnings(),
+        "packet_logs": data.packet_logs(),
     }
     for name, frame in frames.items():
         frame.write_csv(folder / f"{name}.csv")

@@ -13,6 +13,7 @@ from rich.text import Text
 from tunnelbench.report.answers import headline_sections
 from tunnelbench.report.content import Content, Estimate, Result, Section
 from tunnelbench.report.wording import NOTHING, milliseconds, number, percentage, point_title, printable
+from tunnelbench.store.database import PACKETS_NAME
 
 _LONGEST_TUNNEL = 40
 """Columns of a terminal beyond which a tunnel's name is folded."""
@@ -32,6 +33,8 @@ def terminal_report(content: Content) -> Group:
         parts += [_DELAY_LEGEND, ""] if any(section.at_fixed_rate for section in sections) else [""]
     if content.unmeasured:
         parts.append(_unmeasured(content))
+    if not content.packet_logs.is_empty():
+        parts.append(f"Packet logs: {content.packet_logs.height} files in {PACKETS_NAME}/")
     return Group(*parts)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
+from tunnelbench.load.base import LogEnd
 from tunnelbench.study.cells import Treatment
 from tunnelbench.study.points import Point
 
@@ -79,6 +80,17 @@ class WarningRecord:
 
 
 @dataclass(frozen=True)
+class PacketLogRecord:
+    """A file with every packet of a trial, as one end saw it."""
+
+    written_by: LogEnd
+    file: str
+    """Its name in the directory `PACKETS_NAME` beside the campaign's file."""
+    bytes: int
+    """Its size."""
+
+
+@dataclass(frozen=True)
 class TrialRecord:
     """One stretch of measured traffic inside an instance.
 
@@ -102,11 +114,12 @@ class TrialRecord:
     histograms: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Name to an HDR histogram in its own compact encoding."""
     warnings: Sequence[WarningRecord] = ()
+    packet_logs: Sequence[PacketLogRecord] = ()
 
     def __post_init__(self) -> None:
         if self.status == "ok" and not self.metrics:
             raise ValueError("a trial that is ok needs metrics")
-        if self.status == "void" and (self.metrics or self.node_costs):
+        if self.status == "void" and (self.metrics or self.node_costs or self.packet_logs):
             raise ValueError("a void trial has no numbers")
         if self.status == "void" and not self.reason:
             raise ValueError("a void trial needs a reason")

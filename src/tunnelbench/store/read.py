@@ -55,6 +55,9 @@ _TYPES: dict[str, type[polars.DataType]] = {
     "node": polars.String,
     "field": polars.String,
     "value": polars.Float64,
+    "written_by": polars.String,
+    "file": polars.String,
+    "bytes": polars.Int64,
     "setup_ms": polars.Float64,
     "started": polars.String,
     "ended": polars.String,
@@ -155,6 +158,18 @@ class CampaignData:
         return self._frame(
             f"SELECT {_TRIAL_LEVELS}, trial.reason FROM trial JOIN instance ON instance.id = trial.instance"
             f" WHERE {_COUNTED} AND trial.status = 'void' ORDER BY trial.id"
+        )
+
+    def packet_logs(self) -> polars.DataFrame:
+        """One row per packet log: the levels of `trials`, then written_by, file and bytes.
+
+        The files are in the directory `PACKETS_NAME` beside the campaign's own.
+        """
+        return self._frame(
+            f"SELECT {_TRIAL_LEVELS}, packet_log.written_by, packet_log.file, packet_log.bytes"
+            " FROM packet_log JOIN trial ON trial.id = packet_log.trial"
+            " JOIN instance ON instance.id = trial.instance"
+            f" WHERE {_COUNTED} ORDER BY trial.id, packet_log.written_by DESC"
         )
 
     def warnings(self) -> polars.DataFrame:

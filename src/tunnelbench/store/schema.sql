@@ -114,6 +114,15 @@ CREATE TABLE histogram (
     PRIMARY KEY (trial, name)
 ) STRICT;
 
+-- Files of the directory campaign.packets beside this one.
+CREATE TABLE packet_log (
+    trial INTEGER NOT NULL REFERENCES trial (id),
+    written_by TEXT NOT NULL CHECK (written_by IN ('sender', 'receiver')),
+    file TEXT NOT NULL UNIQUE,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (trial, written_by)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE warning (
     id INTEGER PRIMARY KEY,
     instance INTEGER NOT NULL REFERENCES instance (id),

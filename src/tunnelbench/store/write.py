@@ -15,6 +15,7 @@ import msgspec
 from tunnelbench.errors import UserError
 from tunnelbench.store.database import (
     FILE_NAME,
+    PACKETS_NAME,
     create_database,
     open_for_writing,
     require_campaign,
@@ -26,6 +27,7 @@ from tunnelbench.store.model import (
     CampaignState,
     InstanceEnd,
     InstanceRecord,
+    PacketLogRecord,
     TrialRecord,
     WarningRecord,
 )
@@ -97,6 +99,7 @@ class CampaignStore:
         except BaseException:
             lock.release()
             raise
+        store._remove_stray_packet_logs()
         with store._transaction() as connection:
             _mark_interrupted(connection, "the orchestrator ended while this instance was up")
             connection.execute("UPDATE campaign SET state = 'running', why = NULL")
@@ -114,6 +117,11 @@ class CampaignStore:
         """Close the file and let others write. The campaign's state stays what `finish` made it."""
         self._connection.close()
         self._lock.release()
+
+    @property
+    def packets(self) -> Path:
+        """The directory for the packet logs of its trials."""
+        return self.directory / PACKETS_NAME
 
     def finished_instances(self) -> list[InstanceRecord]:
         """The instances that need not run again, in the order in which they ran."""
@@ -187,6 +195,13 @@ class CampaignStore:
             _mark_interrupted(connection, why)
             connection.execute("UPDATE campaign SET state = ?, why = ?", (state, why))
 
+    def _remove_stray_packet_logs(self) -> None:
+        """Those of a trial that was under way when the writer was killed."""
+        listed = {file for (file,) in self._connection.execute("SELECT file FROM packet_log")}
+        for path in self.packets.glob("*.parquet"):
+            if path.name not in listed:
+                path.unlink()
+
     def _update_instance(
         self, instance: int, statement: str, before: tuple[object, ...], after: tuple[object, ...] = ()
     ) -> None:
@@ -251,7 +266,7 @@ def _insert_instance(connection: sqlite3.Connection, instance: InstanceRecord) -
 
 
 def _insert_trial(connection: sqlite3.Connection, instance: int, trial: TrialRecord) -> int:
-    tables = ("metrics", "node_costs", "series", "histograms", "warnings")
+    tables = ("metrics", "node_costs", "series", "histograms", "warnings", "packet_logs")
     row = _columns(trial, without=("point", *tables)) | _point_columns(trial.point)
     identity = _insert(connection, "trial", {**row, "instance": instance, "started": _utc(trial.started)})
     for name, value in trial.metrics.items():
@@ -264,6 +279,8 @@ def _insert_trial(connection: sqlite3.Connection, instance: int, trial: TrialRec
         _insert(connection, "series", {"trial": identity, "name": name, "samples": packed})
     for name, counts in trial.histograms.items():
         _insert(connection, "histogram", {"trial": identity, "name": name, "counts": counts})
+    for log in trial.packet_logs:
+        _insert(connection, "packet_log", {**_columns(log), "trial": identity})
     for warning in trial.warnings:
         _insert(connection, "warning", {**_columns(warning), "instance": instance, "trial": identity})
     return identity
@@ -283,7 +300,8 @@ def _point_columns(point: Point) -> dict[str, object]:
 
 
 def _columns(
-    record: CampaignRecord | InstanceRecord | TrialRecord | WarningRecord, without: Iterable[str] = ()
+    record: CampaignRecord | InstanceRecord | TrialRecord | PacketLogRecord | WarningRecord,
+    without: Iterable[str] = (),
 ) -> dict[str, object]:
     names = {column.name for column in fields(record)} - set(without)
     return {name: getattr(record, name) for name in names}

@@ -160,6 +160,8 @@ class Method(Frozen, frozen=True):
     """Seconds cut off at the end of a trial."""
     seed: Annotated[int, Interval(ge=0, lt=2**63)] = 1
     """Seed of the random order of each round."""
+    packet_log: bool = False
+    """Log every UDP datagram of the engine at both ends, into files beside the campaign."""
 
     @property
     def window(self) -> float:
