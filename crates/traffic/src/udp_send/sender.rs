@@ -105,7 +105,11 @@ impl<'a> Sender<'a> {
                 real_time = None;
             });
             match step {
-                Step::Done => break,
+                Step::Done => {
+                    // The last datagram may be due long before the end.
+                    self.timeline.sleep_until(schedule.measured_to(), stop);
+                    break;
+                }
                 Step::Wait(until) => going = waiter.wait_until(until as i64, stop),
                 Step::Send => {
                     self.depart(now)?;

@@ -96,15 +96,14 @@ impl<'a> Transmitter<'a> {
             SendMode::PerPacket => self.outbox.send_one(self.socket, range.start),
             SendMode::Batched { .. } => self.outbox.send_batch(self.socket, range),
             SendMode::Segmented { datagrams } => {
-                let is_joined = range.len() > 1;
                 match self.outbox.send_joined(self.socket, range.clone()) {
-                    Err(failure) if is_joined && !self.has_joined && is_refusal(&failure) => {
+                    Err(failure) if !self.has_joined && is_refusal(&failure) => {
                         set_segment_size(self.socket, 0)?;
                         self.mode = SendMode::Batched { datagrams };
                         self.outbox.send_batch(self.socket, range)
                     }
                     outcome => {
-                        self.has_joined |= is_joined && outcome.is_ok();
+                        self.has_joined |= range.len() > 1 && outcome.is_ok();
                         outcome
                     }
                 }

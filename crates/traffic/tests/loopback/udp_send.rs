@@ -9,7 +9,7 @@ use tunnelbench_packet_log::LogReader;
 use tunnelbench_traffic::job::{Content, SendMode, SocketOptions, UdpSend};
 use tunnelbench_traffic::outcome::UdpSent;
 use tunnelbench_traffic::process::{Departures, Distribution, Sizes};
-use tunnelbench_traffic::{Job, Outcome, TrafficError, start};
+use tunnelbench_traffic::{Job, Outcome, Schedule, TrafficError, start};
 
 use crate::common::*;
 
@@ -188,6 +188,27 @@ fn what_one_call_took_left_at_one_time() {
         arrivals
             .iter()
             .all(|arrival| arrival.intended % (10 * MILLISECOND) == 0)
+    );
+}
+
+#[test]
+fn nothing_need_be_due_at_the_end() {
+    let interval = 120 * MILLISECOND;
+    let trains = Departures::Bursts {
+        datagrams: 2,
+        interval,
+    };
+    let job = job(trains, Sizes::constant(100), SendMode::PerPacket);
+    let schedule = Schedule {
+        cool_down: 0,
+        ..job.schedule
+    };
+    let (sent, arrivals) = carried(UdpSend { schedule, ..job });
+    assert_eq!(sent.measured.packets + sent.skipped, 4);
+    assert!(
+        arrivals
+            .iter()
+            .all(|arrival| arrival.intended % interval == 0)
     );
 }
 
