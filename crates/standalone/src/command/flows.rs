@@ -6,22 +6,18 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tunnelbench_traffic::TrafficError;
-use tunnelbench_traffic::job::{Content, Messages, Protocol, SendMode, SocketOptions, Transaction};
-use tunnelbench_traffic::process::{self, Departures, Distribution, Sizes, Transport, script};
+use tunnelbench_traffic::job::{Content, Protocol, SendMode, SocketOptions, Transaction};
+use tunnelbench_traffic::process::{self, Departures, Sizes, Transport, script};
 use tunnelbench_traffic::voice::Codec;
 
+use crate::command::kinds::{echo, stream};
 use crate::error::StandaloneError;
-use crate::offer::{
-    Direction, Flow, IcmpTraffic, TcpTraffic, Traffic, TransactionTraffic, UdpTraffic,
-};
+use crate::offer::{Direction, Flow, TcpTraffic, Traffic, TransactionTraffic, UdpTraffic};
 use crate::quantity::{parse_duration, parse_rate};
 
 const UDP_PAYLOAD: u32 = 1200;
 const TCP_WRITE: u32 = 128 * 1024;
 const ICMP_PAYLOAD: u32 = 56;
-
-/// How long an echo reply may take, ns.
-const REPLY_TIMEOUT: u64 = 1_000_000_000;
 
 /// The most datagrams that go to the system together.
 const BATCH: u16 = 64;
@@ -421,61 +417,6 @@ impl Mode {
     }
 }
 
-/// A bulk stream where a rate in bits and one size say all, and messages otherwise.
-fn stream(departures: &Departures, sizes: &Sizes, seed: u64) -> TcpTraffic {
-    let bulk = match (departures, &sizes.0) {
-        (Departures::Max, Distribution::Constant { value }) => Some((None, *value)),
-        (Departures::BitsPerSecond { value: rate }, Distribution::Constant { value }) => {
-            Some((Some(*rate), *value))
-        }
-        _ => None,
-    };
-    let messages = bulk.is_none().then(|| Messages {
-        departures: departures.clone(),
-        sizes: sizes.clone(),
-        seed,
-    });
-    let (rate, write_bytes) = bulk.unwrap_or((None, f64::from(TCP_WRITE)));
-    TcpTraffic {
-        write_bytes: write_bytes as u32,
-        streams: 1,
-        rate,
-        messages,
-        content: Content::Random,
-        no_delay: false,
-        congestion_control: None,
-        mss: None,
-        socket: SocketOptions::default(),
-    }
-}
-
-fn echo(
-    departures: &Departures,
-    sizes: &Sizes,
-    socket: SocketOptions,
-) -> Result<IcmpTraffic, StandaloneError> {
-    let mut icmp = IcmpTraffic {
-        interval: 0,
-        payload_bytes: constant(sizes)?,
-        timeout: REPLY_TIMEOUT,
-        socket,
-    };
-    icmp.interval = match departures {
-        Departures::Max => 0,
-        Departures::BitsPerSecond { value } => icmp.interval_at(*value),
-        Departures::PacketsPerSecond { value } => 1_000_000_000_u64.div_ceil(*value),
-        _ => return usage("echo requests leave at a constant rate, or when the last was answered"),
-    };
-    Ok(icmp)
-}
-
-fn constant(sizes: &Sizes) -> Result<u32, StandaloneError> {
-    match sizes.0 {
-        Distribution::Constant { value } => Ok(value as u32),
-        _ => usage("sizes that vary need UDP"),
-    }
-}
-
 fn parse_exchange(text: &str) -> Result<(u32, u32), String> {
     let bytes = |text: &str| {
         text.parse()
@@ -502,6 +443,6 @@ fn unusable(problem: TrafficError) -> StandaloneError {
     }
 }
 
-fn usage<T>(text: &str) -> Result<T, StandaloneError> {
+pub(super) fn usage<T>(text: &str) -> Result<T, StandaloneError> {
     Err(StandaloneError::Usage(text.into()))
 }

@@ -2,6 +2,7 @@
 
 mod flows;
 mod key;
+mod kinds;
 mod receive;
 mod send;
 mod summary;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use tunnelbench_traffic::Outcome;
+use tunnelbench_traffic::job::SendMode;
 
 use crate::client::Progress;
 use crate::message::End;
@@ -193,10 +194,23 @@ fn write_figures(text: &mut String, indent: &str, figures: &Figures) {
         "transactions",
         figures.transactions_per_second.map(packets_per_second),
     );
+    row("mode", figures.mode.map(mode));
     row(
         "retransmits",
         figures.retransmits.map(|count| count.to_string()),
     );
+}
+
+fn mode(mode: SendMode) -> String {
+    match mode {
+        SendMode::PerPacket => "each datagram in a system call of its own".into(),
+        SendMode::Batched { datagrams } => {
+            format!("up to {datagrams} datagrams in one system call")
+        }
+        SendMode::Segmented { datagrams } => {
+            format!("up to {datagrams} datagrams as one packet, cut up late")
+        }
+    }
 }
 
 fn delay(delay: &Delay) -> String {
