@@ -62,6 +62,13 @@ async def test_a_campaign_measures_what_it_planned(tmp_path: Path) -> None:
         instances = data.instances()
         trials = data.trials()
         costs = data.node_costs()
+        calibrations = data.calibrations()
+    assert [(record.point.transport, record.reason) for record in calibrations] == [
+        ("tcp", None),
+        ("udp", None),
+        ("udp", None),
+    ]
+    assert all(record.metrics["throughput"] > 0 for record in calibrations)
     assert instances["status"].to_list() == ["proven"] * 2
     assert (instances["setup_ms"] > 0).all()
     throughput = trials.filter(pl.col("metric") == "throughput")

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 from tunnelbench.store.model import (
+    CalibrationRecord,
     CampaignRecord,
     InstanceRecord,
     TrialRecord,
@@ -90,6 +91,12 @@ def write_campaign(
     cells += [Cell(treatment=treatment, point=point) for treatment in broken for point in points]
     record = campaign_record(texts["title"], texts["question"], rounds)
     with CampaignStore.create(directory, record, cells) as store:
+        store.add_calibrations(
+            [
+                CalibrationRecord("bookworm", 1500, TCP, {"throughput": 7000.0}),
+                CalibrationRecord("bookworm", 1500, UDP, {}, "none of 4 datagrams arrived"),
+            ]
+        )
         for campaign_round in range(1, rounds + 1):
             for position, tunnel in enumerate(tunnels):
                 _run(store, campaign_round, position, tunnel, points, random, texts)

@@ -194,3 +194,10 @@ def test_the_command_repeats_the_plan() -> None:
 )
 def test_a_marker_seen_one_way(forward: bool, reverse: bool, words: str) -> None:
     assert verdict(Evidence({}, forward, reverse, False, "", "")) == words
+
+
+def test_it_shows_what_the_load_generators_do_on_their_own(page: Page) -> None:
+    text = " ".join(page.text.split())
+    assert "The load generators on their own" in text
+    assert "7000" in text
+    assert "not measured: none of 4 datagrams arrived" in text

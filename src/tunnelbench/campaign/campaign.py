@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tunnelbench.campaign.calibration import calibrate, settings
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.labs import Labs
@@ -25,7 +26,7 @@ from tunnelbench.lab.shaping import Shaping
 from tunnelbench.lab.topology import TOPOLOGIES
 from tunnelbench.load import drivers
 from tunnelbench.plan.rounds import Plan, instance_key, make_plan
-from tunnelbench.store.model import CampaignRecord, InstanceRecord
+from tunnelbench.store.model import CalibrationRecord, CampaignRecord, InstanceRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Treatment, expand
@@ -182,6 +183,7 @@ async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) ->
     study = prepared.study
     course = Course(prepared.plan, prepared.method, study.socket, prepared.contents, reasons)
     try:
+        course = replace(course, calibrations=await _calibrated(store, prepared, course, observer))
         async with Labs(TOPOLOGIES[study.about.topology], _shaping(study), prepared.images) as labs:
             why = await run_plan(course, labs, store, observer)
     except asyncio.CancelledError:
@@ -193,6 +195,21 @@ async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) ->
         raise
     store.finish("finished", why)
     return why
+
+
+async def _calibrated(
+    store: CampaignStore, prepared: _Prepared, course: Course, observer: Observer
+) -> Sequence[CalibrationRecord]:
+    """What the load generators can do here, measured once in a campaign."""
+    with CampaignData(store.directory) as data:
+        known = data.calibrations()
+    if known:
+        return known
+    wanted = settings(prepared.cells)
+    observer.calibration_began(len(wanted))
+    found = await calibrate(wanted, prepared.images, course)
+    store.add_calibrations(found)
+    return found
 
 
 def _finish_if_possible(store: CampaignStore, error: UserError) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tunnelbench.plan.rounds import Plan
+from tunnelbench.store.model import CalibrationRecord
 from tunnelbench.study.model import Method, Socket
 
 
@@ -20,3 +21,5 @@ class Course:
     """Payload by the path that the study names it by."""
     reasons: Mapping[str, str]
     """Instance key to the reason for its runtime."""
+    calibrations: Sequence[CalibrationRecord] = ()
+    """What the load generators themselves can do."""

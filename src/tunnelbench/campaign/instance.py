@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from tunnelbench.campaign.calibration import with_doubt
 from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.packets import PacketFiles
@@ -108,7 +109,9 @@ async def _measure(
     all_went_well = True
     for position, point in enumerate(instance.points):
         observer.trial_began(instance, position)
-        trial = await run_trial(bench, point, position, course.method)
+        trial = with_doubt(
+            await run_trial(bench, point, position, course.method), instance.treatment, course.calibrations
+        )
         store.add_trial(identity, trial)
         observer.trial_ended(instance, trial)
         all_went_well &= trial.status == "ok"

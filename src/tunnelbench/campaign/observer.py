@@ -16,6 +16,10 @@ class Observer(Protocol):
         """All instances that are planned, and how many of them an earlier run has finished."""
         ...
 
+    def calibration_began(self, count: int) -> None:
+        """The load generators are being measured on their own, with so many settings."""
+        ...
+
     def instance_began(self, instance: PlannedInstance) -> None:
         """A tunnel is being brought up."""
         ...
@@ -37,6 +41,9 @@ class Silent:
     """An observer that shows nothing."""
 
     def campaign_began(self, instances: Sequence[PlannedInstance], done: int) -> None:
+        """Shows nothing."""
+
+    def calibration_began(self, count: int) -> None:
         """Shows nothing."""
 
     def instance_began(self, instance: PlannedInstance) -> None:

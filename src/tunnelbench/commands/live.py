@@ -62,6 +62,10 @@ class LiveView:
         """Notes what there is to do."""
         self._instances, self._done_before = instances, done
 
+    def calibration_began(self, count: int) -> None:
+        """Shows that the load generators are being measured."""
+        self._now = f"the load generators on their own, with {count} settings"
+
     def instance_began(self, instance: PlannedInstance) -> None:
         """Shows which tunnel comes up."""
         self._began = time.monotonic()

@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 
 from tunnelbench.report.content import Content, Result
+from tunnelbench.store.model import CalibrationRecord
 
 
 def report_json(content: Content) -> str:
     """One object: `campaign`, `outcomes`, `results` (one per cell and runtime), `unmeasured`, `warnings`,
-    `packet_logs` (one per file).
+    `packet_logs` (one per file),
+    `calibrations` (what the load generators did on their own).
 
     Results of one point and runtime stand together, the best first by the metric that `ranked_by` names.
     """
@@ -22,8 +24,19 @@ def report_json(content: Content) -> str:
         "unmeasured": content.unmeasured,
         "warnings": content.doubts,
         "packet_logs": content.packet_logs.to_dicts(),
+        "calibrations": [_calibration(record) for record in content.calibrations],
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def _calibration(record: CalibrationRecord) -> dict[str, Any]:
+    return {
+        "image": record.image,
+        "mtu": record.mtu,
+        **record.point.model_dump(),
+        "metrics": record.metrics,
+        "reason": record.reason,
+    }
 
 
 def _result(result: Result) -> dict[str, Any]:

@@ -62,6 +62,7 @@ def collect(data: CampaignData) -> Content:
         summary=summary,
         processor=processor,
         packet_logs=data.packet_logs(),
+        calibrations=data.calibrations(),
     )
 
 

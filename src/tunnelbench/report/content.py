@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars
 
-from tunnelbench.store.model import CampaignRecord
+from tunnelbench.store.model import CalibrationRecord, CampaignRecord
 from tunnelbench.study.cells import Treatment
 from tunnelbench.study.points import Point, Question
 from tunnelbench.witness.evidence import Evidence
@@ -179,3 +179,5 @@ class Content:
     """Those of processor time: one row per cell, runtime and node, which stands under `metric`."""
     packet_logs: polars.DataFrame
     """One row per file of single packets: the trial that it belongs to, who wrote it, its name and size."""
+    calibrations: tuple[CalibrationRecord, ...]
+    """What the load generators could do with nothing between the hosts."""

@@ -65,6 +65,7 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
         command=repeat_command(content.campaign),
         packets_name=PACKETS_NAME,
         runtime_title=runtime_title,
+        point_title=point_title,
         verdict=verdict,
         milliseconds=milliseconds,
         number=number,

@@ -91,6 +91,19 @@ class PacketLogRecord:
 
 
 @dataclass(frozen=True)
+class CalibrationRecord:
+    """What a load generator did between two hosts with nothing between them."""
+
+    image: str
+    mtu: int
+    """Bytes."""
+    point: Point
+    metrics: Mapping[str, float]
+    reason: str | None = None
+    """Why there are no metrics, where there are none."""
+
+
+@dataclass(frozen=True)
 class TrialRecord:
     """One stretch of measured traffic inside an instance.
 

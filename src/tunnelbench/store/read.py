@@ -13,7 +13,7 @@ import polars
 
 from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_errors
 from tunnelbench.store.lock import is_being_written
-from tunnelbench.store.model import CampaignRecord, CampaignState, Versions
+from tunnelbench.store.model import CalibrationRecord, CampaignRecord, CampaignState, Versions
 from tunnelbench.study.points import Point
 from tunnelbench.witness.evidence import Evidence
 
@@ -105,6 +105,22 @@ class CampaignData:
     def contents(self) -> dict[str, bytes]:
         """The files that the study takes payload from, by the path that it names them by."""
         return dict(self._connection.execute("SELECT name, data FROM content"))
+
+    def calibrations(self) -> tuple[CalibrationRecord, ...]:
+        """What the load generators themselves could do when the campaign began."""
+        rows = self._connection.execute(
+            f"SELECT image, mtu, metrics, reason, {', '.join(_POINT)} FROM calibration ORDER BY id"
+        )
+        return tuple(
+            CalibrationRecord(
+                image,
+                mtu,
+                Point.model_validate(dict(zip(_POINT, levels, strict=True))),
+                msgspec.json.decode(metrics, type=dict[str, float]),
+                reason,
+            )
+            for image, mtu, metrics, reason, *levels in rows
+        )
 
     def cells(self) -> polars.DataFrame:
         """One row per cell of the study: key, its levels, and `skipped`, the reason if it isn't measured."""

@@ -42,6 +42,26 @@ CREATE TABLE content (
     data BLOB NOT NULL
 ) STRICT;
 
+-- What the load generators did with nothing between them.
+CREATE TABLE calibration (
+    id INTEGER PRIMARY KEY,
+    image TEXT NOT NULL,
+    mtu INTEGER NOT NULL,
+    transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp', 'icmp')),
+    ip TEXT NOT NULL CHECK (ip IN ('ipv4', 'ipv6')),
+    profile TEXT NOT NULL,
+    payload_bytes INTEGER,
+    rate TEXT,
+    direction TEXT CHECK (direction IN ('forward', 'reverse', 'both')),
+    streams INTEGER,
+    content TEXT,
+    sending TEXT CHECK (sending IN ('batched', 'per-packet', 'segmented')),
+    congestion_control TEXT,
+    load TEXT NOT NULL,
+    metrics TEXT NOT NULL CHECK (json_valid(metrics)),
+    reason TEXT
+) STRICT;
+
 CREATE TABLE instance (
     id INTEGER PRIMARY KEY,
     campaign_round INTEGER NOT NULL,

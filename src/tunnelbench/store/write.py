@@ -23,6 +23,7 @@ from tunnelbench.store.database import (
 )
 from tunnelbench.store.lock import WriterLock
 from tunnelbench.store.model import (
+    CalibrationRecord,
     CampaignRecord,
     CampaignState,
     InstanceEnd,
@@ -139,6 +140,19 @@ class CampaignStore:
             )
             for campaign_round, position, vpn, suite, image, mtu, runtime, runtime_reason in rows
         ]
+
+    def add_calibrations(self, calibrations: Iterable[CalibrationRecord]) -> None:
+        """Add what the load generators themselves can do."""
+        with self._transaction() as connection:
+            for record in calibrations:
+                row = {
+                    "image": record.image,
+                    "mtu": record.mtu,
+                    **_point_columns(record.point),
+                    "metrics": _json(record.metrics),
+                    "reason": record.reason,
+                }
+                _insert(connection, "calibration", row)
 
     def begin_instance(self, instance: InstanceRecord) -> int:
         """Note that this instance is being brought up now; returns its id."""
