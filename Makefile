@@ -7,7 +7,7 @@
 
 .DEFAULT_GOAL := demo
 .NOTPARALLEL:
-.PHONY: demo test lint format image clean host lint-host
+.PHONY: demo test lint format image clean host lint-host test-host
 
 ENVIRONMENT := .venv
 BIN := $(ENVIRONMENT)/bin
@@ -21,7 +21,7 @@ demo: image
 	$(BIN)/tunnelbench run quick --out demo-result
 	@echo "The report: file://$(CURDIR)/demo-result/report.html"
 
-test: lint image
+test: test-host lint image
 	cargo test --locked --quiet
 	$(BIN)/pytest
 
@@ -50,6 +50,9 @@ host:
 
 lint-host: | host
 	@scripts/setup lint
+
+test-host: | host
+	@scripts/setup test
 
 # The product as a user installs it, node agent inside.
 $(ENVIRONMENT)/product: $(SOURCES) $(ENVIRONMENT)/python | host
