@@ -25,6 +25,9 @@ use crate::waiter::Waiter;
 /// A departure that is further behind its intended time than this is late, ns.
 const LATE: i64 = 1_000_000;
 
+/// How long a sender that fell behind stays an ordinary thread, ns.
+const PROBATION: i64 = 1_000_000_000;
+
 pub(super) struct Sender<'a> {
     job: &'a UdpSend,
     schedule: Schedule,
@@ -89,6 +92,7 @@ impl<'a> Sender<'a> {
         } else {
             None
         };
+        let mut ordinary_until = i64::MIN;
         let mut processor = ProcessorMeter::new(self.schedule);
         let mut waiter = Waiter::new(self.timeline);
         let mut going = waiter.wait_until(0, stop);
@@ -103,6 +107,7 @@ impl<'a> Sender<'a> {
                 }
                 // Who cannot keep the rate needs a whole processor, and must leave the tunnel its share.
                 real_time = None;
+                ordinary_until = now + PROBATION;
             });
             match step {
                 Step::Done => {
@@ -110,7 +115,13 @@ impl<'a> Sender<'a> {
                     self.timeline.sleep_until(schedule.measured_to(), stop);
                     break;
                 }
-                Step::Wait(until) => going = waiter.wait_until(until as i64, stop),
+                Step::Wait(until) => {
+                    if real_time.is_none() && now >= ordinary_until {
+                        real_time = RealTime::enter();
+                        ordinary_until = now + PROBATION;
+                    }
+                    going = waiter.wait_until(until as i64, stop);
+                }
                 Step::Send => {
                     self.depart(now)?;
                     going = !stop.load(Ordering::Relaxed);
