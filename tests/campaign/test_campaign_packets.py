@@ -54,7 +54,7 @@ async def test_logs_are_fetched_and_named_by_their_trial(tmp_path: Path) -> None
     assert [(files.directory / name).stat().st_size for name in names] == [log.bytes for log in records]
     assert files.directory.stat().st_mode & 0o777 == 0o700
     (doubt,) = files.doubts(records)
-    assert doubt.kind == "packet_log_incomplete"
+    assert doubt.kind == "packet-log-incomplete"
     assert doubt.message.startswith("12 packets are missing in the receiver's")
 
 

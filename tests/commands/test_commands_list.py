@@ -11,6 +11,7 @@ import typer
 from small_campaign import write_campaign
 from typer.testing import CliRunner
 
+from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.cli import app
 from tunnelbench.tunnels import all_tunnels
 
@@ -99,3 +100,9 @@ def test_help(path: tuple[str, ...], option: str) -> None:
     text = printed(*path, option)
     assert "Usage" in text
     assert " ".join(path) in text
+
+
+def test_every_profile_is_listed() -> None:
+    rows = json.loads(printed("list", "profiles", "--json"))
+    assert [row["name"] for row in rows] == list(catalogue().profiles)
+    assert {"name": "dns", "over": ["UDP"], "title": catalogue().profile("dns").title} in rows

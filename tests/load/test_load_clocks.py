@@ -4,7 +4,7 @@ from fake_traffic_node import FakeTrafficNode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunnelbench.load.clocks import ClockOffset, clock_offset
+from tunnelbench.load.engine.clocks import ClockOffset, clock_offset
 
 SHORT = st.integers(0, 10_000_000)
 

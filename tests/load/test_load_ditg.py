@@ -46,7 +46,7 @@ def test_a_rate_that_was_not_reached_is_told() -> None:
     measurement = parse(report("udp"), UDP)
     assert measurement.metrics["loss"] == 0
     assert measurement.metrics["offered"] == pytest.approx(6.666413)
-    assert [warning.kind for warning in measurement.warnings] == ["rate_not_reached"]
+    assert [warning.kind for warning in measurement.warnings] == ["rate-not-reached"]
     assert parse(report("udp"), replace(UDP, rate=SendingRate(6_700_000))).warnings == []
 
 

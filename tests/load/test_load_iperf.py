@@ -9,6 +9,7 @@ from load_workloads import UDP
 
 from tunnelbench.load.base import Endpoint, LoadError
 from tunnelbench.load.iperf import DRIVER, Span, client_arguments, parse, server_arguments
+from tunnelbench.study.model import Socket
 from tunnelbench.study.quantity import SendingRate
 
 REPORTS = Path(__file__).parent / "reports"
@@ -101,6 +102,13 @@ def test_the_commands_ask_for_what_the_workload_says() -> None:
     assert not {"--udp", "-l"} & set(server_arguments(TCP))
     assert "-V" in client_arguments(replace(UDP, ip="ipv6"))
     assert "-V" in server_arguments(replace(UDP, ip="ipv6"))
+
+
+def test_sockets_are_set_as_the_workload_says() -> None:
+    asked = Socket(dscp=46, buffer=65_536, mss=1000, no_delay=True)
+    client = " ".join(client_arguments(replace(TCP, congestion_control="reno", socket=asked)))
+    assert client.endswith(" -Z reno -w 65536 -S 184 -M 1000 -N")
+    assert " ".join(client_arguments(replace(UDP, socket=asked))).endswith(" -w 65536 -S 184")
 
 
 def test_the_window_is_in_tenths_of_a_second() -> None:

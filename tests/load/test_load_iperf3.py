@@ -9,7 +9,9 @@ from fake_traffic_node import FakeCompleted, FakeNodeError, FakeTrafficNode
 from load_workloads import UDP
 
 from tunnelbench.load.base import Endpoint, LoadError
+from tunnelbench.load.both_ways import BOTH_WAYS
 from tunnelbench.load.iperf3 import DRIVER, client_arguments, parse, server_arguments
+from tunnelbench.study.model import Socket
 from tunnelbench.study.quantity import SendingRate
 
 REPORTS = Path(__file__).parent / "reports"
@@ -28,7 +30,7 @@ def sums(sent: dict[str, float], received: dict[str, float]) -> FakeCompleted:
 
 def test_a_udp_report_gives_what_the_receiver_saw() -> None:
     measurement = parse(report("iperf3_udp.json"), UDP)
-    assert set(measurement.metrics) == DRIVER.measures
+    assert set(measurement.metrics) == DRIVER.measures - BOTH_WAYS - {"retransmits"}
     assert measurement.metrics["throughput"] == pytest.approx(7.9912, rel=1e-4)
     assert measurement.metrics["packets_per_second"] == pytest.approx(998.9, rel=1e-4)
     assert measurement.metrics["offered"] == pytest.approx(8.0, rel=1e-3)
@@ -52,7 +54,10 @@ def test_loss_in_reverse_is_as_the_client_counted_it() -> None:
 def test_a_tcp_report_gives_the_throughput_at_the_receiver() -> None:
     end = json.loads(report("iperf3_tcp_reverse.json").stdout)["end"]
     measurement = parse(report("iperf3_tcp_reverse.json"), TCP)
-    assert measurement.metrics == {"throughput": end["sum_received"]["bits_per_second"] / 1e6}
+    assert measurement.metrics == {
+        "throughput": end["sum_received"]["bits_per_second"] / 1e6,
+        "retransmits": end["sum_sent"]["retransmits"] / end["sum_sent"]["seconds"],
+    }
     assert end["sum_received"]["bytes"] != end["sum_sent"]["bytes"]
 
 
@@ -103,6 +108,29 @@ def test_the_commands_ask_for_what_the_workload_says() -> None:
     assert "--udp" not in client_arguments(TCP)
     assert "--reverse" in client_arguments(TCP)
     assert "-6" in client_arguments(replace(UDP, ip="ipv6"))
+
+
+def test_both_directions_are_counted_each_at_its_receiver() -> None:
+    metrics = parse(report("iperf3_tcp_both.json"), replace(TCP, direction="both")).metrics
+    assert metrics["throughput_forward"] == pytest.approx(408.05, rel=1e-4)
+    assert metrics["throughput_reverse"] == pytest.approx(1560.69, rel=1e-4)
+    assert metrics["throughput"] == metrics["throughput_forward"] + metrics["throughput_reverse"]
+    assert metrics["retransmits"] == pytest.approx((40 + 382) / 1.991146)
+    udp = parse(report("iperf3_udp_both.json"), replace(UDP, direction="both")).metrics
+    assert udp["packets_per_second"] == pytest.approx(1000.7, rel=1e-3)
+    assert udp["loss"] == udp["loss_forward"] == udp["loss_reverse"] == 0
+    assert udp["jitter_last"] == pytest.approx(0.7308, rel=1e-3)
+    assert set(metrics) | set(udp) <= DRIVER.measures
+
+
+def test_sockets_are_set_as_the_workload_says() -> None:
+    asked = Socket(dscp=46, buffer=65_536, mss=1000, no_delay=True)
+    tcp = replace(TCP, streams=3, direction="both", congestion_control="reno", socket=asked)
+    client = " ".join(client_arguments(tcp))
+    assert client.endswith(
+        " --bidir --parallel 3 --congestion reno --window 65536 --tos 184 --set-mss 1000 --no-delay"
+    )
+    assert " ".join(client_arguments(replace(UDP, socket=asked))).endswith(" --window 65536 --tos 184")
 
 
 async def test_the_client_starts_when_the_server_listens_and_the_server_is_ended() -> None:

@@ -9,6 +9,7 @@ from load_workloads import UDP
 
 from tunnelbench.load.base import Endpoint, LoadError, Pattern, Workload
 from tunnelbench.load.netperf import DRIVER, client_arguments, parse, server_arguments
+from tunnelbench.study.model import Socket
 from tunnelbench.study.quantity import SendingRate
 from tunnelbench.study.vocabulary import Transport
 
@@ -61,6 +62,12 @@ def test_the_commands_ask_for_what_the_workload_says() -> None:
     assert " -T udp -d send -m 1000 -P ,6000 -R 1 -k THROUGHPUT," in client
     assert " -T tcp -d recv -m ,16384 " in " ".join(client_arguments(TCP))
     assert "-6" in client_arguments(replace(workload, ip="ipv6"))
+
+
+def test_sockets_are_set_at_both_ends() -> None:
+    options = {"socket": Socket(buffer=65_536, no_delay=True), "congestion_control": "reno"}
+    client = " ".join(client_arguments(replace(TCP, **options)))  # pyright: ignore[reportArgumentType]
+    assert " -s 65536 -S 65536 -D L,R -K reno,reno " in client
 
 
 async def test_udp_in_reverse_has_the_ends_change_places() -> None:

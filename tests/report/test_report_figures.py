@@ -15,7 +15,7 @@ def test_intervals_may_be_missing_or_empty(bounds: tuple[float | None, float | N
     low, high = bounds
     throughput = polars.DataFrame([{**row, "median": 2.0, "low": low, "high": high}])
     ratio = polars.DataFrame([{**row, "ratio": 2.0, "ratio_low": low, "ratio_high": high}])
-    for chart in (figures.throughput(throughput), figures.ratio(ratio)):
+    for chart in (figures.bars(throughput, "Mbit/s"), figures.ratio(ratio, "throughput")):
         svg = draw(chart, "name", "title", "words").svg
         assert ">2.00" in svg
         assert ("to" in svg.split(">2.00")[1][:15]) == (low is not None)
@@ -31,7 +31,7 @@ def test_bars_have_the_colour_of_their_legend(encrypted: bool) -> None:
         "low": 1.0,
         "high": 3.0,
     }
-    svg = draw(figures.throughput(polars.DataFrame([row])), "name", "title", "words").svg
+    svg = draw(figures.bars(polars.DataFrame([row]), "Mbit/s"), "name", "title", "words").svg
     blue, orange = svg.count("#0072B2"), svg.count("#E69F00")
     assert (blue, orange) == ((2, 1) if encrypted else (1, 2))
 
@@ -39,10 +39,10 @@ def test_bars_have_the_colour_of_their_legend(encrypted: bool) -> None:
 @pytest.mark.parametrize("values", [[0.5], [0.00001, 100000.0], [1.0, 1.0, 1.0]])
 def test_delays_of_any_size(values: list[float]) -> None:
     rows = [
-        {"tunnel": "open", "runtime": "kernel", "metric": metric, "value": value}
-        for metric, value in zip(figures.QUANTILES, values, strict=False)
+        {"tunnel": "open", "runtime": "kernel", "quantile": quantile, "value": value}
+        for quantile, value in zip(figures.QUANTILES, values, strict=False)
     ]
-    drawing = draw(figures.latency(polars.DataFrame(rows)), "name", "title", "words")
+    drawing = draw(figures.times(polars.DataFrame(rows), "round trip"), "name", "title", "words")
     assert "NaN" not in drawing.svg
     assert "Gateways in User Mode Linux kernels" in drawing.svg
 

@@ -8,10 +8,12 @@ from functools import cache
 from tunnelbench.campaign.traffic import traffic_of
 from tunnelbench.load import drivers
 from tunnelbench.load.base import LoadDriver
+from tunnelbench.load.profiles import Profile as ReadyProfile
+from tunnelbench.load.profiles import profiles
 from tunnelbench.study.catalogue import Catalogue, Load, Vpn
 from tunnelbench.study.model import Socket
 from tunnelbench.study.points import Point
-from tunnelbench.study.vocabulary import BUILT_IN_PROFILES
+from tunnelbench.study.vocabulary import BUILT_IN_PROFILES, Profile
 from tunnelbench.tunnels import all_tunnels
 
 
@@ -28,8 +30,19 @@ def catalogue() -> Catalogue:
         )
         for name, tunnel in all_tunnels().items()
     }
-    profiles = {profile.name: profile for profile in BUILT_IN_PROFILES}
-    return Catalogue(vpns, {name: _load(driver) for name, driver in drivers().items()}, profiles)
+    loads = {name: _load(driver) for name, driver in drivers().items()}
+    named = [*BUILT_IN_PROFILES, *map(_profile, profiles().values())]
+    return Catalogue(vpns, loads, {profile.name: profile for profile in named})
+
+
+def _profile(ready: ReadyProfile) -> Profile:
+    return Profile(
+        ready.name,
+        ready.title,
+        frozenset({ready.transport}),
+        sets_payload=True,
+        sets_rate=ready.departures is not None or ready.transport == "tcp",
+    )
 
 
 def _load(driver: LoadDriver) -> Load:

@@ -38,7 +38,7 @@ class PacketFiles:
             dropped = int(metadata["tunnelbench.dropped"])
             if dropped > 0:
                 yield WarningRecord(
-                    "packet_log_incomplete",
+                    "packet-log-incomplete",
                     f"{dropped} packets are missing in the {record.written_by}'s packet log",
                     "The node could not write them as fast as they came: lower the rate.",
                 )

@@ -15,7 +15,7 @@ _PATTERNS: Mapping[str, Pattern] = {
 }
 
 
-def traffic_of(point: Point, socket: Socket, files: Mapping[str, bytes]) -> Traffic:
+def traffic_of(point: Point, socket: Socket, files: Mapping[str, bytes], seed: int = 0) -> Traffic:
     """The traffic of a point; `files` has the bytes of contents that are named by a path."""
     pattern = _PATTERNS.get(point.profile, "stream")
     streams = point.streams or 1
@@ -33,4 +33,5 @@ def traffic_of(point: Point, socket: Socket, files: Mapping[str, bytes]) -> Traf
         sending=point.sending,
         congestion_control=point.congestion_control,
         socket=socket,
+        seed=seed,
     )

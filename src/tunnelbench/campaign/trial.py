@@ -86,7 +86,7 @@ def _void(
 async def _drive(bench: Bench, point: Point, method: Method, window: _Window) -> Measurement:
     client, server = bench.lab.sites
     family = Family(point.ip)
-    traffic = traffic_of(point, bench.socket, bench.contents)
+    traffic = traffic_of(point, bench.socket, bench.contents, method.seed)
     aim = target(bench.established, server, family)
     workload = Workload(
         **{part.name: getattr(traffic, part.name) for part in fields(Traffic)},

@@ -17,7 +17,7 @@ from tunnelbench.study.library import bundled
 from tunnelbench.study.vocabulary import Transport
 from tunnelbench.tunnels import all_tunnels
 
-list_app = typer.Typer(no_args_is_help=True, help="List VPNs, suites, studies and load tools.")
+list_app = typer.Typer(no_args_is_help=True, help="List VPNs, suites, studies, load tools and profiles.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Row = dict[str, str | list[str]]
@@ -81,6 +81,20 @@ def loads(as_json: Json = False) -> None:
     rows: list[Row] = [
         {"name": name, "title": driver.title, "measures": sorted(driver.measures)}
         for name, driver in drivers().items()
+    ]
+    _show(rows, as_json)
+
+
+@list_app.command()
+def profiles(as_json: Json = False) -> None:
+    """The traffic profiles: what applications send."""
+    rows: list[Row] = [
+        {
+            "name": profile.name,
+            "over": sorted(transport.upper() for transport in profile.transports),
+            "title": profile.title,
+        }
+        for profile in catalogue().profiles.values()
     ]
     _show(rows, as_json)
 

@@ -19,8 +19,8 @@ from tunnelbench.study.vocabulary import Direction, InternetProtocol, Sending, T
 Pattern = Literal["stream", "request-response", "connect-request-response"]
 """What goes to and fro: a stream of data (over ICMP: of echo requests); one response for each request; the
 same over a new TCP connection each time."""
-LogEnd = Literal["sender", "receiver"]
-"""Which end wrote a packet log."""
+LogEnd = Literal["sender", "receiver", "sender-reverse", "receiver-reverse"]
+"""Which end wrote a packet log; those of the second direction where there are two."""
 
 SERIES_STEP_S = 0.1
 """Time between two samples of a series, seconds."""
@@ -77,6 +77,9 @@ class Traffic:
     congestion_control: str | None = None
     """Of TCP; None for the system's own."""
     socket: Socket = field(default_factory=Socket)
+    """How sockets are set."""
+    seed: int = 0
+    """Of what is random in a profile: the same seed sends the same packets."""
 
     @property
     def payload(self) -> int:

@@ -138,7 +138,7 @@ def _doubts(offered: float, asked: float | None) -> list[LoadWarning]:
         return []
     return [
         LoadWarning(
-            "rate_not_reached",
+            "rate-not-reached",
             f"{offered / 1e6:.4g} Mbit/s were sent instead of {asked / 1e6:.4g}",
             "D-ITG waits too long between packets on a busy machine: use the load engine, or lower the rate.",
         )

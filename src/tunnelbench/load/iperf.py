@@ -132,7 +132,21 @@ def client_arguments(workload: Workload) -> list[str]:
 
 def _common_arguments(workload: Workload) -> list[str]:
     family = ["-V"] if workload.ip == "ipv6" else []
-    return [*family, "-i", f"{SERIES_STEP_S:g}", "-y", "C"]
+    return [*family, "-i", f"{SERIES_STEP_S:g}", "-y", "C", *_options(workload)]
+
+
+def _options(workload: Workload) -> list[str]:
+    socket = workload.socket
+    asked = {
+        "-Z": workload.congestion_control,
+        "-w": socket.buffer,
+        # The whole octet, of which the code point is the upper six bits (RFC 2474).
+        "-S": None if socket.dscp is None else socket.dscp << 2,
+    }
+    if workload.transport == "tcp":
+        asked["-M"] = socket.mss
+    options = [text for option, value in asked.items() if value is not None for text in (option, str(value))]
+    return [*options, "-N"] if socket.no_delay and workload.transport == "tcp" else options
 
 
 def parse(asked: Completed, served: Completed, workload: Workload) -> Measurement:

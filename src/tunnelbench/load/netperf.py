@@ -43,6 +43,8 @@ _ABILITIES = Abilities(
         }
     ),
     paced=False,  # Debian builds it without rate control.
+    congestion_control=True,
+    socket=frozenset({"buffer", "no_delay"}),
 )
 
 
@@ -123,14 +125,27 @@ def _stream_arguments(workload: Workload) -> list[str]:
     # The size of a write here, or after a comma there.
     size = f",{workload.payload_bytes}" if receives else str(workload.payload_bytes)
     arguments = ["-t", "omni", "-f", "m", "--"]
-    return [*arguments, "-T", workload.transport, "-d", "recv" if receives else "send", "-m", size]
+    arguments += ["-T", workload.transport, "-d", "recv" if receives else "send", "-m", size]
+    return [*arguments, *_options(workload)]
 
 
 def _transaction_arguments(workload: Workload) -> list[str]:
     response = workload.payload if workload.response_bytes is None else workload.response_bytes
     test = _TRANSACTIONS[workload.transport, workload.pattern]
     # Without -j, netperf keeps no distribution.
-    return ["-t", test, "-j", "--", "-r", f"{workload.payload},{response}"]
+    return ["-t", test, "-j", "--", "-r", f"{workload.payload},{response}", *_options(workload)]
+
+
+def _options(workload: Workload) -> list[str]:
+    """What is asked of the sockets of both ends."""
+    options: list[str] = []
+    if workload.socket.buffer is not None:
+        options += [text for end in ("-s", "-S") for text in (end, str(workload.socket.buffer))]
+    if workload.transport == "tcp" and workload.socket.no_delay:
+        options += ["-D", "L,R"]
+    if workload.congestion_control is not None:
+        options += ["-K", f"{workload.congestion_control},{workload.congestion_control}"]
+    return options
 
 
 def parse(completed: Completed, workload: Workload) -> Measurement:

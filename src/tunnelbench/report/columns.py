@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tunnelbench.report.content import MACHINE, NODES, Estimate, Result, Section
@@ -14,6 +14,7 @@ from tunnelbench.report.wording import (
     number,
     percentage,
 )
+from tunnelbench.study.points import Question
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,7 @@ class Group:
 def columns_for(section: Section) -> list[Column]:
     """The columns of a point in which at least one of its results has something to show."""
     instances = min((result.proof.proven for result in section.results), default=0)
-    name = interval_name(instances)
-    columns = _by_delay(name) if section.at_fixed_rate else _by_throughput(name)
+    columns = _COLUMNS[section.point.question](interval_name(instances))
     return [column for column in columns if any(column.text(result) != NOTHING for result in section.results)]
 
 
@@ -50,34 +50,90 @@ def groups_of(columns: Sequence[Column]) -> list[Group]:
 
 
 def _by_throughput(interval: str) -> list[Column]:
-    throughput, ratio, delay = "Throughput, Mbit/s", "Ratio to plain IP", "One-way delay, ms"
     return [
-        Column(throughput, "median", _median("throughput")),
-        Column(throughput, interval, _interval("throughput")),
-        Column(ratio, "median", _ratio("throughput")),
-        Column(ratio, interval, _ratio_interval("throughput")),
+        *_ranked("throughput", "Throughput, Mbit/s", "median", interval),
+        *_related("throughput", "Ratio to plain IP", interval),
+        *_both_ways(),
         *_processor(),
         _wire(),
         _loss(),
-        Column(delay, "p50", _median("latency_p50")),
-        Column(delay, "p99", _median("latency_p99")),
-        *_round_trip_and_setup(),
+        Column("Sent again", "segments/s", _median("retransmits")),
+        *_times("latency", "One-way delay, ms"),
+        *_times("tcp_round_trip", "Round trip by TCP, ms"),
+        *_setup("throughput"),
     ]
 
 
 def _by_delay(interval: str) -> list[Column]:
-    delay, ratio = "One-way delay, ms", "Ratio of p50 to plain IP"
     return [
-        Column(delay, "p50", _median("latency_p50", milliseconds)),
-        Column(delay, interval, _interval("latency_p50", milliseconds)),
-        Column(delay, "p99", _median("latency_p99", milliseconds)),
-        Column(ratio, "median", _ratio("latency_p50")),
-        Column(ratio, interval, _ratio_interval("latency_p50")),
+        *_ranked("latency_p50", "One-way delay, ms", "p50", interval, milliseconds),
+        Column("One-way delay, ms", "p99", _median("latency_p99", milliseconds)),
+        *_related("latency_p50", "Ratio of p50 to plain IP", interval),
+        Column("PDV, ms", "p99", _median("pdv_p99", milliseconds)),
+        Column("IPDV, ms", "p99", _median("ipdv_p99", milliseconds)),
+        Column("Voice", "MOS", _median("mos")),
         _loss(),
         *_processor(),
         _wire(),
         Column("Received", "Mbit/s", _median("throughput")),
-        *_round_trip_and_setup(),
+        *_setup("latency_p50"),
+    ]
+
+
+def _by_round_trip(interval: str) -> list[Column]:
+    return [
+        *_ranked("round_trip_p50", "Round trip, ms", "p50", interval, milliseconds),
+        Column("Round trip, ms", "p99", _median("round_trip_p99", milliseconds)),
+        *_related("round_trip_p50", "Ratio of p50 to plain IP", interval),
+        _loss(),
+        *_processor(),
+        _wire(),
+        *_setup("round_trip_p50"),
+    ]
+
+
+def _by_transactions(interval: str) -> list[Column]:
+    return [
+        *_ranked("transactions_per_second", "Transactions per second", "median", interval),
+        *_related("transactions_per_second", "Ratio to plain IP", interval),
+        *_times("round_trip", "Round trip, ms"),
+        Column("To connect, ms", "p50", _median("connect_p50", milliseconds)),
+        *_processor(),
+        _wire(),
+        *_setup("transactions_per_second"),
+    ]
+
+
+_COLUMNS: Mapping[Question, Callable[[str], list[Column]]] = {
+    "throughput": _by_throughput,
+    "delay": _by_delay,
+    "round trip": _by_round_trip,
+    "transactions": _by_transactions,
+}
+
+
+def _ranked(
+    metric: str, title: str, heading: str, interval: str, text: Callable[[float], str] = number
+) -> list[Column]:
+    return [
+        Column(title, heading, _median(metric, text)),
+        Column(title, interval, _interval(metric, text)),
+    ]
+
+
+def _related(metric: str, title: str, interval: str) -> list[Column]:
+    return [Column(title, "median", _ratio(metric)), Column(title, interval, _ratio_interval(metric))]
+
+
+def _times(metric: str, title: str) -> list[Column]:
+    return [
+        Column(title, quantile, _median(f"{metric}_{quantile}", milliseconds)) for quantile in ("p50", "p99")
+    ]
+
+
+def _both_ways() -> list[Column]:
+    return [
+        Column("By direction, Mbit/s", way, _median(f"throughput_{way}")) for way in ("forward", "reverse")
     ]
 
 
@@ -93,13 +149,10 @@ def _loss() -> Column:
     return Column("Loss", "of sent", _metric("loss", lambda it: percentage(it.median)))
 
 
-def _round_trip_and_setup() -> list[Column]:
-    round_trip = "Round trip, ms"
+def _setup(counted: str) -> list[Column]:
     return [
-        Column(round_trip, "p50", _median("round_trip_p50")),
-        Column(round_trip, "p99", _median("round_trip_p99")),
         Column("Set-up", "ms", lambda result: number(result.proof.setup_ms)),
-        Column("n", "(trials)", _metric("throughput", lambda it: f"{it.n_instances} ({it.n_trials})")),
+        Column("n", "(trials)", _metric(counted, lambda it: f"{it.n_instances} ({it.n_trials})")),
     ]
 
 

@@ -18,13 +18,13 @@ from tunnelbench.report.theme import FAINT, INK
 from tunnelbench.report.wording import interval, number, runtime_title
 
 QUANTILES = {
-    "latency_p50": "median",
-    "latency_p90": "90 %",
-    "latency_p99": "99 %",
-    "latency_p999": "99.9 %",
-    "latency_max": "largest",
+    "p50": "median",
+    "p90": "90 %",
+    "p99": "99 %",
+    "p999": "99.9 %",
+    "max": "largest",
 }
-"""Metric to its name in the latency figure, in rising order."""
+"""End of a metric's name to the name of the quantile, in rising order."""
 
 _BLUE, _VERMILION, _SKY, _ORANGE, _GREEN = (
     "#0072B2",
@@ -48,28 +48,28 @@ Panel = altair.Chart | altair.LayerChart | altair.FacetChart
 Chart = altair.VConcatChart
 
 
-def throughput(frame: polars.DataFrame) -> Chart:
+def bars(frame: polars.DataFrame, unit: str) -> Chart:
     """Bars with 95 % intervals, and the numbers beside them.
 
-    Columns: tunnel, runtime, encrypted, median, low, high (Mbit/s; the bounds may be null).
+    Columns: tunnel, runtime, encrypted, median, low, high (the bounds may be null).
     """
 
     def panel(rows: polars.DataFrame) -> Panel:
-        horizontal = altair.X("median:Q", title="Mbit/s", axis=_axis())
-        bars = _base(rows).mark_bar(height=14).encode(x=horizontal, color=_protection())
-        return altair.layer(bars, *_intervals(rows, "low", "high"), _numbers(rows))
+        horizontal = altair.X("median:Q", title=unit, axis=_axis())
+        medians = _base(rows).mark_bar(height=14).encode(x=horizontal, color=_protection())
+        return altair.layer(medians, *_intervals(rows, "low", "high"), _numbers(rows))
 
     return _panels(_prepared(frame, "median", "low", "high"), panel)
 
 
-def ratio(frame: polars.DataFrame) -> Chart:
+def ratio(frame: polars.DataFrame, what: str) -> Chart:
     """Points with 95 % intervals, and the numbers beside them.
 
     Columns: tunnel, runtime, encrypted, ratio, ratio_low, ratio_high (the bounds may be null).
     """
 
     def panel(rows: polars.DataFrame) -> Panel:
-        title = "throughput as a ratio to plain IP in the same round"
+        title = f"{what} as a ratio to plain IP in the same round"
         horizontal = altair.X("ratio:Q", title=title, axis=_axis(), scale=altair.Scale(domainMin=0))
         points = (
             _base(rows).mark_point(filled=True, size=70, opacity=1).encode(x=horizontal, color=_protection())
@@ -93,7 +93,7 @@ def processor(frame: polars.DataFrame) -> Chart:
         order = nodes.group_by("tunnel").agg(value.sum()).sort("value", "tunnel", descending=True)["tunnel"]
         title = "processor seconds per second; mark: the whole machine"
         horizontal = altair.X("value:Q", title=title if len(machine) else title.split(";")[0], axis=_axis())
-        bars = (
+        costs = (
             _base(nodes, order.to_list())
             .mark_bar(height=14)
             .encode(
@@ -103,23 +103,23 @@ def processor(frame: polars.DataFrame) -> Chart:
             )
         )
         marks = _base(machine, order.to_list()).mark_tick(color=INK, size=18, thickness=2.5, opacity=1)
-        return altair.layer(bars, marks.encode(x=horizontal))
+        return altair.layer(costs, marks.encode(x=horizontal))
 
     place = polars.col("node").replace_strict(_places(_NODES), default=len(_NODES)).alias("place")
     return _panels(frame.with_columns(place), panel)
 
 
-def latency(frame: polars.DataFrame) -> Chart:
+def times(frame: polars.DataFrame, what: str) -> Chart:
     """Quantiles on a logarithmic axis.
 
-    Columns: tunnel, runtime, metric (one of QUANTILES), value (ms, above 0).
+    Columns: tunnel, runtime, quantile (one of QUANTILES), value (ms, above 0).
     """
 
     def panel(rows: polars.DataFrame) -> Panel:
         order = rows.sort("place", "value")["tunnel"].unique(maintain_order=True).to_list()
         axis = altair.Axis(values=_round_values(rows["value"]), format="~f")
         scale = altair.Scale(type="log", nice=False, padding=10)
-        horizontal = altair.X("value:Q", title="one-way delay in ms, logarithmic", axis=axis, scale=scale)
+        horizontal = altair.X("value:Q", title=f"{what} in ms, logarithmic", axis=axis, scale=scale)
         shapes = altair.Scale(domain=list(_QUANTILE_SHAPES), range=list(_QUANTILE_SHAPES.values()))
         points = (
             _base(rows, order)
@@ -134,10 +134,9 @@ def latency(frame: polars.DataFrame) -> Chart:
         span = _base(spans, order).mark_rule(color=FAINT, strokeWidth=2).encode(x="low:Q", x2="high:Q")
         return altair.layer(span, points)
 
-    metric = polars.col("metric")
-    quantile = metric.replace_strict(QUANTILES).alias("quantile")
-    place = metric.replace_strict(_places(QUANTILES)).alias("place")
-    return _panels(frame.with_columns(quantile, place), panel)
+    quantile = polars.col("quantile")
+    place = quantile.replace_strict(_places(QUANTILES)).alias("place")
+    return _panels(frame.with_columns(quantile.replace_strict(QUANTILES), place), panel)
 
 
 def _panels(frame: polars.DataFrame, panel: Callable[[polars.DataFrame], Panel]) -> Chart:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import polars
 
@@ -11,6 +12,7 @@ from tunnelbench.report import figures
 from tunnelbench.report.content import NODES, Result, Section
 from tunnelbench.report.drawing import Drawing, draw
 from tunnelbench.report.wording import number, point_slug, point_title, runtime_title
+from tunnelbench.study.points import Question
 
 Rows = list[dict[str, object]]
 
@@ -34,7 +36,7 @@ def illustrate(section: Section) -> list[Drawing]:
 
 
 def _drawings(section: Section) -> Iterator[Drawing]:
-    for kind in FIXED_RATE_KINDS if section.at_fixed_rate else KINDS:
+    for kind in KINDS[section.point.question]:
         drawn = [(result, kind.rows(result)) for result in section.results]
         rows = [
             {"tunnel": result.tunnel, "runtime": result.runtime, **row}
@@ -58,8 +60,8 @@ def _spoken(kind: Kind, results: Iterable[Result]) -> str:
     )
 
 
-def _throughput_rows(result: Result) -> Rows:
-    estimate = result.throughput
+def _bar_rows(result: Result) -> Rows:
+    estimate = result.ranking
     if estimate is None:
         return []
     bounds = {"median": estimate.median, "low": estimate.low, "high": estimate.high}
@@ -67,7 +69,7 @@ def _throughput_rows(result: Result) -> Rows:
 
 
 def _ratio_rows(result: Result) -> Rows:
-    estimate = result.throughput
+    estimate = result.ranking
     if estimate is None or estimate.ratio is None or result.treatment.is_baseline:
         return []
     bounds = {"ratio": estimate.ratio, "ratio_low": estimate.ratio_low, "ratio_high": estimate.ratio_high}
@@ -78,28 +80,43 @@ def _processor_rows(result: Result) -> Rows:
     return [{"node": node, "value": estimate.median} for node, estimate in result.processor.items()]
 
 
-def _latency_rows(result: Result) -> Rows:
-    return [
-        {"metric": metric, "value": result.metrics[metric].median}
-        for metric in figures.QUANTILES
-        if metric in result.metrics and result.metrics[metric].median > 0
-    ]
+def _bars(name: str, title: str, unit: str) -> Kind:
+    return Kind(
+        name,
+        f"{title}, median and interval",
+        partial(figures.bars, unit=unit),
+        _bar_rows,
+        lambda result: result.ranking and result.ranking.median,
+    )
 
 
-_THROUGHPUT = Kind(
-    "throughput",
-    "Throughput in Mbit/s, median and interval",
-    figures.throughput,
-    _throughput_rows,
-    lambda result: result.throughput and result.throughput.median,
-)
-_RATIO = Kind(
-    "ratio",
-    "Throughput as a ratio to plain IP, median and interval",
-    figures.ratio,
-    _ratio_rows,
-    lambda result: result.throughput and result.throughput.ratio,
-)
+def _ratio(what: str) -> Kind:
+    return Kind(
+        "ratio",
+        f"{what[0].upper()}{what[1:]} as a ratio to plain IP, median and interval",
+        partial(figures.ratio, what=what),
+        _ratio_rows,
+        lambda result: result.ranking and result.ranking.ratio,
+    )
+
+
+def _times(metric: str, what: str) -> Kind:
+    def rows(result: Result) -> Rows:
+        found = {quantile: result.metrics.get(f"{metric}_{quantile}") for quantile in figures.QUANTILES}
+        return [
+            {"quantile": quantile, "value": estimate.median}
+            for quantile, estimate in found.items()
+            if estimate is not None and estimate.median > 0
+        ]
+
+    def median(result: Result) -> float | None:
+        estimate = result.metrics.get(f"{metric}_p50")
+        return estimate and estimate.median
+
+    title = f"Quantiles of the {what} in ms"
+    return Kind(metric.replace("_", "-"), title, partial(figures.times, what=what), rows, median)
+
+
 _PROCESSOR = Kind(
     "processor",
     "Processor seconds per second, node by node",
@@ -107,14 +124,23 @@ _PROCESSOR = Kind(
     _processor_rows,
     lambda result: sum(result.processor[node].median for node in NODES if node in result.processor),
 )
-_LATENCY = Kind(
-    "latency",
-    "Quantiles of the one-way delay in ms",
-    figures.latency,
-    _latency_rows,
-    lambda result: result.delay and result.delay.median,
-)
+_LATENCY = _times("latency", "one-way delay")
+_ROUND_TRIP = _times("round_trip", "round trip")
 
-KINDS = (_THROUGHPUT, _RATIO, _PROCESSOR, _LATENCY)
-FIXED_RATE_KINDS = (_LATENCY, _PROCESSOR)
-"""All bars of throughput would be alike."""
+KINDS: Mapping[Question, tuple[Kind, ...]] = {
+    "throughput": (
+        _bars("throughput", "Throughput in Mbit/s", "Mbit/s"),
+        _ratio("throughput"),
+        _PROCESSOR,
+        _LATENCY,
+    ),
+    # All bars of throughput would be alike.
+    "delay": (_LATENCY, _PROCESSOR),
+    "round trip": (_ROUND_TRIP, _PROCESSOR),
+    "transactions": (
+        _bars("transactions", "Transactions per second", "transactions per second"),
+        _ratio("transactions per second"),
+        _ROUND_TRIP,
+        _PROCESSOR,
+    ),
+}

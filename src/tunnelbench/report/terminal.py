@@ -14,23 +14,26 @@ from tunnelbench.report.answers import headline_sections
 from tunnelbench.report.content import Content, Estimate, Result, Section
 from tunnelbench.report.wording import NOTHING, milliseconds, number, percentage, point_title, printable
 from tunnelbench.store.database import PACKETS_NAME
+from tunnelbench.study.points import Question
 
 _LONGEST_TUNNEL = 40
 """Columns of a terminal beyond which a tunnel's name is folded."""
-_DELAY_LEGEND = "p50 and p99 are quantiles of the one-way delay."
+_TIMES_LEGEND = "p50 and p99 are quantiles of the one-way delay, over ICMP of the round trip."
 
 
 def terminal_report(content: Content) -> Group:
     """Per tunnel and runtime: what its headline points say, its set-up time, its proof.
 
-    That is the median throughput and its ratio to plain IP, or for UDP at a fixed rate the one-way delay and
-    the loss. Then every tunnel without a number, with its outcome and reason. Fits 80 columns.
+    That is the median throughput, or transactions per second, and its ratio to plain IP; for packets at a
+    fixed rate it is the one-way delay, or the round trip, and the loss. Then every tunnel without a number,
+    with its outcome and reason. Fits 80 columns.
     """
     parts: list[RenderableType] = [_plain(content.campaign.study_title, "bold"), ""]
     for sections in _side_by_side(headline_sections(content.sections)):
         parts += [_results(sections), ""]
         parts += [*(_plain(point_title(section.point)) for section in sections)]
-        parts += [_DELAY_LEGEND, ""] if any(section.at_fixed_rate for section in sections) else [""]
+        has_times = any(section.point.question in _TIMES for section in sections)
+        parts += [_TIMES_LEGEND, ""] if has_times else [""]
     if content.unmeasured:
         parts.append(_unmeasured(content))
     if not content.packet_logs.is_empty():
@@ -82,20 +85,26 @@ def _by_runtime(sections: Sequence[Section]) -> Mapping[str, Mapping[str, Mappin
 
 def _headings(section: Section) -> tuple[str, ...]:
     transport = section.point.transport.upper()
-    if section.at_fixed_rate:
+    if section.point.question in _TIMES:
         return f"{transport}\np50\nms", f"{transport}\np99\nms", f"{transport}\nloss\n%"
-    return f"{transport}\nMbit/s", "of\nplain"
+    unit = "Mbit/s" if section.point.question == "throughput" else "per s"
+    return f"{transport}\n{unit}", "of\nplain"
+
+
+_TIMES: Mapping[Question, str] = {"delay": "latency", "round trip": "round_trip"}
+"""What is told in times, and the beginning of its metrics' names."""
 
 
 def _numbers(section: Section, result: Result | None) -> tuple[str, ...]:
     if result is None:
         return (NOTHING,) * len(_headings(section))
-    if section.at_fixed_rate:
-        p50, p99, loss = (result.metrics.get(name) for name in ("latency_p50", "latency_p99", "loss"))
-        return (*(milliseconds(delay and delay.median) for delay in (p50, p99)), _per_cent(loss))
-    if result.throughput is None:
+    times = _TIMES.get(section.point.question)
+    if times is not None:
+        p50, p99, loss = (result.metrics.get(name) for name in (f"{times}_p50", f"{times}_p99", "loss"))
+        return (*(milliseconds(time and time.median) for time in (p50, p99)), _per_cent(loss))
+    if result.ranking is None:
         return NOTHING, NOTHING
-    return number(result.throughput.median), percentage(result.throughput.ratio)
+    return number(result.ranking.median), percentage(result.ranking.ratio)
 
 
 def _per_cent(estimate: Estimate | None) -> str:

@@ -137,7 +137,7 @@ CREATE TABLE histogram (
 -- Files of the directory campaign.packets beside this one.
 CREATE TABLE packet_log (
     trial INTEGER NOT NULL REFERENCES trial (id),
-    written_by TEXT NOT NULL CHECK (written_by IN ('sender', 'receiver')),
+    written_by TEXT NOT NULL CHECK (written_by IN ('sender', 'receiver', 'sender-reverse', 'receiver-reverse')),
     file TEXT NOT NULL UNIQUE,
     bytes INTEGER NOT NULL,
     PRIMARY KEY (trial, written_by)

@@ -29,9 +29,9 @@ Topology = Literal["site-to-site", "host-to-host"]
 
 _LARGEST_DATAGRAM_PAYLOAD = 65_507
 """IPv4's 65 535 bytes less the headers of IP (20) and UDP (8): RFC 791, RFC 768. An ICMP echo has 8 too."""
-_LARGEST_WRITE = 64 * 1024 * 1024
-_LARGEST_SEGMENT = 65_495
-"""IPv4's 65 535 bytes less the headers of IP and TCP (20 each)."""
+_LARGEST_WRITE = 16 * 1024 * 1024
+_LARGEST_SEGMENT = 32_767
+"""The most that Linux takes for TCP_MAXSEG."""
 
 
 class About(Frozen, frozen=True):
@@ -159,7 +159,7 @@ class Method(Frozen, frozen=True):
     cool_down: Seconds = 0.2
     """Seconds cut off at the end of a trial."""
     seed: Annotated[int, Interval(ge=0, lt=2**63)] = 1
-    """Seed of the random order of each round."""
+    """Seed of the random order of each round, and of random traffic."""
     packet_log: bool = False
     """Log every UDP datagram of the engine at both ends, into files beside the campaign."""
 

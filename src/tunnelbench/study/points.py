@@ -55,7 +55,9 @@ class Point(Frozen, frozen=True):
             return "round trip"
         if self.profile in TRANSACTIONS:
             return "transactions"
-        return "delay" if self.transport == "udp" and self.rate != MAXIMUM else "throughput"
+        if self.transport == "tcp":
+            return "throughput" if self.profile == "constant" else "delay"
+        return "throughput" if self.rate == MAXIMUM else "delay"
 
 
 USUAL: Mapping[str, object] = {

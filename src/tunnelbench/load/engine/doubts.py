@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunnelbench.lab.traffic import Histogram, TcpReceived, UdpReceived, UdpSent
+from tunnelbench.lab.traffic import Histogram, Probed, TcpReceived, TcpSent, Transacted, UdpReceived, UdpSent
 from tunnelbench.load.base import LoadWarning
-from tunnelbench.load.clocks import ClockOffset
+from tunnelbench.load.engine.clocks import ClockOffset
 
 _SHORT_RATE = 0.99
 _LATE_SHARE = 0.01
@@ -14,9 +14,38 @@ _LONG_GAP_NS = 500_000_000
 _CLOCK_STEP_NS = 100_000
 
 
-def of_tcp(received: TcpReceived, clock_step: int) -> list[LoadWarning]:
+def of_tcp(sent: TcpSent, received: TcpReceived, clock_step: int) -> list[LoadWarning]:
     """The doubts about a TCP trial; `clock_step` is the larger of both ends', ns."""
-    return [*_gap(received.longest_gap), *_step(clock_step)]
+    behind = 0 if sent.messages is None else sent.messages.behind
+    # Messages have pauses of their own.
+    gap = received.longest_gap if received.messages is None else 0
+    return [*_gap(gap), *_step(clock_step), *_behind(behind)]
+
+
+def of_icmp(probed: Probed) -> list[LoadWarning]:
+    """The doubts about a trial of echo requests."""
+    if probed.skipped <= _LATE_SHARE * probed.sent:
+        return []
+    return [
+        LoadWarning(
+            "rate-not-reached",
+            f"{probed.skipped} of {probed.sent + probed.skipped} echo requests were not sent in time",
+            "The load generator is at its limit: lower the rate, or give it a processor of its own.",
+        )
+    ]
+
+
+def of_transactions(transacted: Transacted) -> list[LoadWarning]:
+    """The doubts about a trial of transactions."""
+    if transacted.failures == 0:
+        return []
+    return [
+        LoadWarning(
+            "failed-transactions",
+            f"{transacted.failures} attempts failed beside {transacted.transactions} transactions",
+            "Each was tried again, which is in its time: see whether the tunnel loses packets.",
+        )
+    ]
 
 
 def of_udp(sent: UdpSent, received: UdpReceived, server_clock: ClockOffset) -> list[LoadWarning]:
@@ -33,13 +62,13 @@ def of_udp(sent: UdpSent, received: UdpReceived, server_clock: ClockOffset) -> l
 def _sender(sent: UdpSent) -> Iterator[LoadWarning]:
     if sent.asked_rate is not None and sent.achieved_rate < _SHORT_RATE * sent.asked_rate:
         yield LoadWarning(
-            "rate_not_reached",
+            "rate-not-reached",
             f"{sent.achieved_rate / 1e6:.4g} Mbit/s were sent instead of {sent.asked_rate / 1e6:.4g}",
             "The load generator is at its limit: lower the rate, or give it a processor of its own.",
         )
     if sent.late > _LATE_SHARE * sent.measured.packets:
         yield LoadWarning(
-            "late_departures",
+            "late-departures",
             f"{sent.late} of {sent.measured.packets} datagrams left more than 1 ms late",
             "The latency includes this wait: lower the rate, or keep the machine free of other work.",
         )
@@ -48,9 +77,18 @@ def _sender(sent: UdpSent) -> Iterator[LoadWarning]:
 def _receiver(received: UdpReceived) -> Iterator[LoadWarning]:
     if received.buffer_drops > 0:
         yield LoadWarning(
-            "receiver_drops",
+            "receiver-drops",
             f"the receiver was too slow for {received.buffer_drops} datagrams, which count as lost",
             "This loss is not the tunnel's: lower the rate, or keep the machine free of other work.",
+        )
+
+
+def _behind(behind: int) -> Iterator[LoadWarning]:
+    if behind >= _LONG_GAP_NS:
+        yield LoadWarning(
+            "messages-behind",
+            f"at the end TCP was {behind / 1e9:.2g} s behind with the messages that were due",
+            "The tunnel carries less than the profile sends: its delays are those of a queue that grows.",
         )
 
 
@@ -66,7 +104,7 @@ def _gap(longest_gap: int) -> Iterator[LoadWarning]:
 def _step(clock_step: int) -> Iterator[LoadWarning]:
     if abs(clock_step) >= _CLOCK_STEP_NS:
         yield LoadWarning(
-            "clock_step",
+            "clock-step",
             f"a node's clock was set by {clock_step / 1e6:.4g} ms during the trial",
             "One-way delays of this trial are wrong: let the clock settle before measuring.",
         )
@@ -75,13 +113,13 @@ def _step(clock_step: int) -> Iterator[LoadWarning]:
 def _clocks(delay: Histogram | None, server_clock: ClockOffset) -> Iterator[LoadWarning]:
     if server_clock.uncertainty > 0:
         yield LoadWarning(
-            "clock_offset",
+            "clock-offset",
             f"the two ends have clocks of their own, compared to {server_clock.uncertainty / 1e6:.2g} ms",
             "One-way delays are no more exact than that: put both ends on one kernel, or use round trips.",
         )
     if delay is not None and delay.negative > 0:
         yield LoadWarning(
-            "negative_delay",
+            "negative-delay",
             f"{delay.negative} datagrams arrived before they were due to leave, by the clocks",
             "The clocks of the two ends are apart: put both ends on one kernel, or use round trips.",
         )
