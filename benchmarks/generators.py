@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from common import spread, table
 from pair import RECEIVER_ADDRESS, Pair, pair, rooted
@@ -185,13 +185,13 @@ def stream_tools(netperf_root: Path | None) -> dict[str, Tool]:
 
 def engine(*options: str) -> Tool:
     """The engine on its own, as a user starts it."""
+    how_long = ("--rate", "max", "--seconds", str(SECONDS), "--warm-up", "0s")
     return Tool(
         (TBNODE, "receive", "--bind", "0.0.0.0", "--insecure", "--once"),
-        (TBNODE, "send", RECEIVER_ADDRESS, *options, "--rate", "max", "--seconds", str(SECONDS), "--insecure",
-         "--json"),
+        (TBNODE, "send", RECEIVER_ADDRESS, *options, *how_long, "--insecure", "--json"),
         received_per_second=lambda text: engine_report(text)["received_packets_per_second"],
         receiver_ends_itself=True,
-    )  # fmt: skip
+    )
 
 
 def iperf3(*options: str) -> Tool:
@@ -211,14 +211,14 @@ def netperf(root: Path, test: str, *options: str) -> Tool:
     )
 
 
-def engine_report(text: str) -> dict[str, float]:
+def engine_report(text: str) -> dict[str, Any]:
     """The JSON that the engine prints, below what it says for people."""
     return json.loads(text[text.index("{") :])
 
 
 def engine_megabits(text: str) -> float:
     """Throughput at the receiver."""
-    return engine_report(text)["throughput"] / 1e6
+    return engine_report(text)["throughput_bits_per_second"] / 1e6
 
 
 def iperf3_megabits(text: str) -> float:

@@ -116,7 +116,7 @@ def timestamps(pcap: bytes) -> list[int]:
 def _engine(ends: Pair, rate: int) -> Program:
     return ends.start(
         ends.sender, TBNODE, "send", RECEIVER_ADDRESS, "--udp", "--insecure", "--rate", f"{rate}pps",
-        "--payload", str(PAYLOAD_BYTES), "--seconds", str(SECONDS), "--json",
+        "--payload", str(PAYLOAD_BYTES), "--seconds", str(SECONDS), "--warm-up", "0s", "--json",
     )  # fmt: skip
 
 
