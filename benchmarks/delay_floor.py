@@ -1,4 +1,4 @@
-"""The one-way delay that a tool itself adds, on a veth pair that adds next to none: the engine's beside sockperf's.
+"""The one-way delay that a tool itself adds, on a veth pair that adds next to none: the engine and sockperf.
 
 python benchmarks/delay_floor.py [REPEATS]
 

@@ -166,7 +166,8 @@ fn connections_are_sampled_from_start_to_end() {
         );
     }
     let round_trip = sent.round_trip.unwrap();
-    assert!(round_trip.count <= 20 && round_trip.min > 0);
+    // Ten of each stream, and one more of each where a busy machine takes the last of the warm-up late.
+    assert!(round_trip.count <= 22 && round_trip.min > 0);
     assert!(sent.minimum_round_trip.unwrap() > 0);
     assert!(sent.segments.unwrap() > 0 && sent.retransmits <= sent.segments.unwrap());
 }
