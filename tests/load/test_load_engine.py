@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from tunnelbench.lab.traffic import (
     Histogram,
     LossBursts,
     MaximumRate,
+    PerPacket,
     Series,
     Tally,
     TcpConnect,
@@ -197,6 +199,7 @@ async def test_udp_metrics_follow_their_definitions() -> None:
         {
             "throughput": 1_980_000 * 8 / 2 / 1e6,
             "offered": 8.0,
+            "departure_error_p99": 3.0,
             "loss": 10 / 2_000,
             "duplicates": 0.1,
             "reordering": 0.2,
@@ -282,10 +285,15 @@ async def test_tcp_counts_at_the_receiver_and_the_client_always_connects(directi
     assert measurement.metrics == {
         "throughput": 4.0,
         "retransmits": 4.0,
+        "congestion_window": 15.0,
         "tcp_round_trip_p50": 1.0,
         "tcp_round_trip_p99": 3.0,
     }
-    assert measurement.series == {"throughput": [1.0]}
+    assert measurement.series == {
+        "throughput": [1.0],
+        "tcp_round_trip": pytest.approx([1.0, 2.0, math.nan], nan_ok=True),
+        "congestion_window": pytest.approx([10.0, 20.0, math.nan], nan_ok=True),
+    }
     [listen], [connect] = server.jobs, client.jobs
     assert isinstance(listen, TcpListen)
     assert isinstance(connect, TcpConnect)
@@ -347,6 +355,8 @@ async def test_every_doubt_is_told() -> None:
     assert await kinds(sent=changed(SENT, late=21)) == ["late-departures"]
     assert await kinds(sent=changed(SENT, clock_step=-200_000)) == ["clock-step"]
     assert await kinds(received=changed(RECEIVED, buffer_drops=1)) == ["receiver-drops"]
+    assert await kinds(received=changed(RECEIVED, processor=1_950_000_000)) == ["receiver-busy"]
+    assert await kinds(sent=changed(SENT, mode=PerPacket())) == ["sending-fell-back"]
     assert await kinds(received=changed(RECEIVED, flow=changed(FLOW, longest_gap=600_000_000))) == ["gap"]
     early = changed(FLOW, delay=changed(DELAY, negative=1))
     assert await kinds(received=changed(RECEIVED, flow=early)) == ["negative-delay"]

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunnelbench.lab.traffic import Histogram, Probed, TcpReceived, TcpSent, Transacted, UdpReceived, UdpSent
+from tunnelbench.lab.traffic import (
+    Batched,
+    Histogram,
+    PerPacket,
+    Probed,
+    Segmented,
+    SendMode,
+    TcpReceived,
+    TcpSent,
+    Transacted,
+    UdpReceived,
+    UdpSent,
+)
 from tunnelbench.load.base import LoadWarning
 from tunnelbench.load.engine.clocks import ClockOffset
+from tunnelbench.load.engine.scene import Scene
 
 _SHORT_RATE = 0.99
 _LATE_SHARE = 0.01
+_BUSY_SHARE = 0.95
 _LONG_GAP_NS = 500_000_000
 _CLOCK_STEP_NS = 100_000
 
 
-def of_tcp(sent: TcpSent, received: TcpReceived, clock_step: int) -> list[LoadWarning]:
+def of_tcp(scene: Scene, sent: TcpSent, received: TcpReceived, clock_step: int) -> list[LoadWarning]:
     """The doubts about a TCP trial; `clock_step` is the larger of both ends', ns."""
+    busiest = max(stream.processor for stream in received.streams)
     behind = 0 if sent.messages is None else sent.messages.behind
     # Messages have pauses of their own.
     gap = received.longest_gap if received.messages is None else 0
-    return [*_gap(gap), *_step(clock_step), *_behind(behind)]
+    return [*_busy(scene, busiest), *_gap(gap), *_step(clock_step), *_behind(behind)]
 
 
 def of_icmp(probed: Probed) -> list[LoadWarning]:
@@ -48,14 +63,16 @@ def of_transactions(transacted: Transacted) -> list[LoadWarning]:
     ]
 
 
-def of_udp(sent: UdpSent, received: UdpReceived, server_clock: ClockOffset) -> list[LoadWarning]:
-    """The doubts about a UDP trial."""
+def of_udp(scene: Scene, sent: UdpSent, received: UdpReceived, asked: SendMode) -> list[LoadWarning]:
+    """The doubts about a UDP trial; `asked` is how the datagrams were to be handed to the system."""
     return [
         *_sender(sent),
+        *_fallback(sent, asked),
         *_receiver(received),
+        *_busy(scene, received.processor),
         *_gap(received.flow.longest_gap),
         *_step(max(sent.clock_step, received.clock_step, key=abs)),
-        *_clocks(received.flow.delay, server_clock),
+        *_clocks(received.flow.delay, scene.server_clock),
     ]
 
 
@@ -71,6 +88,32 @@ def _sender(sent: UdpSent) -> Iterator[LoadWarning]:
             "late-departures",
             f"{sent.late} of {sent.measured.packets} datagrams left more than 1 ms late",
             "The latency includes this wait: lower the rate, or keep the machine free of other work.",
+        )
+
+
+def _fallback(sent: UdpSent, asked: SendMode) -> Iterator[LoadWarning]:
+    if type(sent.mode) is not type(asked):
+        yield LoadWarning(
+            "sending-fell-back",
+            f"the system took the datagrams {_NAMES[type(sent.mode)]} only, not {_NAMES[type(asked)]}",
+            "Segmentation needs datagrams of one size that fit the MTU: compare this with its like only.",
+        )
+
+
+_NAMES: dict[type[SendMode], str] = {
+    PerPacket: "one by one",
+    Batched: "in batches",
+    Segmented: "as segments",
+}
+
+
+def _busy(scene: Scene, processor: int) -> Iterator[LoadWarning]:
+    share = processor / (scene.workload.measure_s * 1e9)
+    if share >= _BUSY_SHARE:
+        yield LoadWarning(
+            "receiver-busy",
+            f"the receiving thread was busy for {share:.0%} of the measured window",
+            "The load generator is at its limit: use larger payloads or more streams, or lower the rate.",
         )
 
 

@@ -21,13 +21,13 @@ from tunnelbench.lab.traffic import (
 )
 from tunnelbench.load.base import LoadError, Measurement, Workload
 from tunnelbench.load.both_ways import BOTH_WAYS, together
-from tunnelbench.load.engine import doubts, metrics
+from tunnelbench.load.engine import doubts, metrics, tcp_information
 from tunnelbench.load.engine.scene import Scene, ended, reached
 from tunnelbench.load.engine.shape import Shape
 from tunnelbench.study.vocabulary import Direction
 
 MEASURES = (metrics.OF_FLOWS - {"duplicates", "reordering", "reordering_extent_max", "loss_burst_mean"}) | {
-    *("throughput", "retransmits", "tcp_round_trip_p50", "tcp_round_trip_p99"),
+    *("throughput", "retransmits", "congestion_window", "tcp_round_trip_p50", "tcp_round_trip_p99"),
     *BOTH_WAYS,
 }
 
@@ -118,13 +118,16 @@ def _measurement(scene: Scene, sender: TcpFlow, receiver: TcpFlow, clock_step: i
                 **({} if received.messages is None else metrics.histograms_of_flow(received.messages)),
             }
         ),
-        series={"throughput": metrics.throughput(received.series)},
-        warnings=doubts.of_tcp(sent, received, clock_step),
+        series={"throughput": metrics.throughput(received.series), **tcp_information.series(sent)},
+        warnings=doubts.of_tcp(scene, sent, received, clock_step),
     )
 
 
 def _of_sender(sent: TcpSent, seconds: float) -> dict[str, float]:
     found = {"retransmits": sent.retransmits / seconds}
+    window = tcp_information.mean_congestion_window(sent)
+    if window is not None:
+        found["congestion_window"] = window
     if sent.round_trip is not None:
         found |= metrics.quantiles("tcp_round_trip", sent.round_trip, "p50", "p99")
     return found

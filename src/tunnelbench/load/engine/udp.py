@@ -26,7 +26,7 @@ from tunnelbench.load.engine.shape import Shape
 from tunnelbench.study.vocabulary import Direction, Sending
 
 MEASURES = metrics.OF_FLOWS | {
-    *("throughput", "offered", "loss", "r_factor", "mos"),
+    *("throughput", "offered", "departure_error_p99", "loss", "r_factor", "mos"),
     *BOTH_WAYS,
 }
 
@@ -119,6 +119,7 @@ def _measurement(scene: Scene, sent: UdpSent, received: UdpReceived) -> Measurem
             "offered": sent.achieved_rate / 1e6,
             "loss": 1 - flow.measured.packets / sent.measured.packets,
             **metrics.of_flow(flow, scene.workload.measure_s),
+            **_departure_error(sent),
             **({} if voice is None else {"r_factor": voice.r_factor, "mos": voice.mos}),
         },
         histograms=metrics.encoded(
@@ -128,5 +129,12 @@ def _measurement(scene: Scene, sent: UdpSent, received: UdpReceived) -> Measurem
             "throughput": metrics.throughput(flow.series),
             "packets_per_second": [count * 1e9 / flow.series.step for count in flow.series.packets],
         },
-        warnings=doubts.of_udp(sent, received, scene.server_clock),
+        warnings=doubts.of_udp(scene, sent, received, _MODES[scene.workload.sending or "batched"]),
     )
+
+
+def _departure_error(sent: UdpSent) -> dict[str, float]:
+    """None at the highest rate, where every departure is on time."""
+    if sent.departure_error is None:
+        return {}
+    return metrics.quantiles("departure_error", sent.departure_error, "p99")
