@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 from tunnelbench.errors import UserError
 
@@ -21,6 +23,15 @@ def agent_program() -> Path:
             advice="Install the package, which builds it: pip install .",
         )
     return program
+
+
+def become_agent() -> NoReturn:
+    """The command `tbnode`: the traffic engine on its own."""
+    try:
+        program = agent_program()
+    except UserError as error:
+        sys.exit(f"tbnode: {error}")
+    os.execv(program, ["tbnode", *sys.argv[1:]])
 
 
 async def run_agent(*arguments: str) -> None:
