@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,10 @@ from tunnelbench.lab.runtimes import programs_missing
 from tunnelbench.lab.topology import TOPOLOGIES, Family
 from tunnelbench.load import drivers
 from tunnelbench.load.base import Endpoint, LoadDriver, Pattern, Traffic, Workload
-from tunnelbench.study.quantity import MAXIMUM, Rate, SendingRate
+from tunnelbench.load.both_ways import BOTH_WAYS
+from tunnelbench.load.content import content_of
+from tunnelbench.study.model import Socket
+from tunnelbench.study.quantity import MAXIMUM, Bursts, Rate, SendingRate
 from tunnelbench.study.vocabulary import Direction, InternetProtocol, Transport
 from tunnelbench.tunnels.base import NO_SUITE, Gateway
 from tunnelbench.tunnels.path import SERVICE_PORT
@@ -64,19 +68,26 @@ async def measure(
     ip: InternetProtocol = "ipv4",
     pattern: Pattern = "stream",
 ) -> dict[str, float]:
-    lacking = await programs_missing(lab.plan.image, driver.programs)
-    if lacking:
-        pytest.skip(f"the image {lab.plan.image.name} has no {', '.join(lacking)}")
-    client, server = lab.sites
-    family = Family(ip)
-    reached = Endpoint(str(server.inside.address(family)), SERVICE_PORT)
-    workload = Workload(
+    traffic = Traffic(
         transport=transport,
         ip=ip,
         pattern=pattern,
         payload_bytes=PAYLOAD,
         rate=rate,
         direction=direction,
+    )
+    return await measure_traffic(lab, driver, traffic)
+
+
+async def measure_traffic(lab: Lab, driver: LoadDriver, traffic: Traffic) -> dict[str, float]:
+    lacking = await programs_missing(lab.plan.image, driver.programs)
+    if lacking:
+        pytest.skip(f"the image {lab.plan.image.name} has no {', '.join(lacking)}")
+    client, server = lab.sites
+    family = Family(traffic.ip)
+    reached = Endpoint(str(server.inside.address(family)), SERVICE_PORT)
+    workload = Workload(
+        **{part.name: getattr(traffic, part.name) for part in fields(Traffic)},
         warm_up_s=0.1,
         measure_s=1.0,
         cool_down_s=0.1,
@@ -104,8 +115,8 @@ async def measure(
 
 OCCASIONAL = {"reordering_extent_max", "loss_burst_mean", "r_factor", "mos"}
 """What only a flow with disorder, with losses, or of a voice call has."""
-OF_EXCHANGES = ("round_trip_", "connect_", "transactions_")
-"""What only echo requests and transactions have."""
+OF_OTHERS = ("round_trip_", "connect_", "transactions_", "tcp_", "retransmits")
+"""The beginnings of what only echo requests, transactions or TCP have."""
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
@@ -117,7 +128,8 @@ async def test_udp_arrives_at_the_rate_that_was_sent(
     metrics = await measure(
         lab, driver, "udp", direction, MAXIMUM if driver.name == "netperf" else SendingRate(RATE)
     )
-    streamed = {name for name in driver.measures - OCCASIONAL if not name.startswith(OF_EXCHANGES)}
+    usual = driver.measures - OCCASIONAL - BOTH_WAYS
+    streamed = {name for name in usual if not name.startswith(OF_OTHERS)}
     assert streamed <= set(metrics)
     assert 0 <= metrics["loss"] < 1
     arrived = metrics["offered"] * (1 - metrics["loss"])
@@ -167,6 +179,44 @@ async def test_transactions_are_completed(
     metrics = await measure(lab, driver, transport, "forward", None, pattern=pattern)
     assert metrics["transactions_per_second"] > 10
     assert 0 < metrics["round_trip_p50"] <= metrics["round_trip_p99"] <= metrics["round_trip_max"]
+
+
+TCP = Traffic(transport="tcp", ip="ipv4", payload_bytes=PAYLOAD, rate=None)
+UDP = replace(TCP, transport="udp", rate=SendingRate(RATE))
+PROFILE = {"payload_bytes": None, "rate": None}
+
+
+@pytest.mark.parametrize("traffic", [replace(TCP, direction="both"), replace(UDP, direction="both")])
+@pytest.mark.parametrize("name", ["engine", "iperf3"])
+async def test_traffic_goes_both_ways_at_once(lab: Lab, name: str, traffic: Traffic) -> None:
+    metrics = await measure_traffic(lab, drivers()[name], traffic)
+    ways = (metrics["throughput_forward"], metrics["throughput_reverse"])
+    assert min(ways) > 1
+    assert metrics["throughput"] == pytest.approx(sum(ways))
+
+
+@pytest.mark.parametrize(
+    "traffic",
+    [
+        replace(TCP, streams=4, socket=Socket(buffer=65_536, no_delay=True, dscp=46)),
+        replace(TCP, congestion_control="reno", socket=Socket(mss=1000)),
+        replace(TCP, transport="tcp", profile="telnet", **PROFILE, seed=3),
+        replace(TCP, content=content_of("text", {})),
+        replace(UDP, sending="per-packet", socket=Socket(ttl=30, dont_fragment=True)),
+        replace(UDP, sending="segmented", rate=MAXIMUM),
+        replace(UDP, rate=Bursts(20, 50_000_000), content=content_of("zeros", {})),
+        replace(UDP, profile="imix", payload_bytes=None, rate=SendingRate(500, "packets/s"), seed=3),
+        replace(UDP, profile="voip-g711", **PROFILE),
+        replace(UDP, profile="gaming-quake3", direction="reverse", **PROFILE),
+    ],
+    ids=lambda traffic: f"{traffic.transport}-{traffic.profile}-{traffic.sending}-{traffic.streams}",
+)
+async def test_the_engine_sends_in_every_shape(lab: Lab, traffic: Traffic) -> None:
+    assert drivers()["engine"].refusal(traffic) is None
+    metrics = await measure_traffic(lab, drivers()["engine"], traffic)
+    assert metrics["throughput"] > 0
+    assert ("mos" in metrics) == traffic.profile.startswith("voip")
+    assert ("latency_p50" in metrics) == (traffic.transport == "udp" or traffic.profile == "telnet")
 
 
 STUDY = """

@@ -80,10 +80,11 @@ class LiveView:
         """Adds a number to the table."""
         metric, unit = _shown(trial.point)
         value = trial.metrics.get(metric)
+        done = "done" if trial.status == "ok" else trial.reason
         if value is not None:
             self._numbers.setdefault((_row(instance), _column(trial.point)), []).append(value)
         if not self._console.is_terminal:
-            shown = trial.reason if value is None else f"{_number(value)} {unit}"
+            shown = done if value is None else f"{_number(value)} {unit}"
             self._console.print(
                 f"round {instance.campaign_round}  {_row(instance)}  {_one_line(trial.point)}  {shown}",
                 markup=False,

@@ -8,7 +8,7 @@ from random import Random as Generator
 
 from tunnelbench.lab.traffic import Content, Pattern, Random, Zeros
 
-_TEXT_BYTES = 256 * 1024
+_TEXT_BYTES = 64 * 1024
 """Longer than the windows of the compressions in tunnels, so that none of them sees it begin anew."""
 
 _WORDS = (

@@ -234,11 +234,16 @@ def _void_trials(void: polars.DataFrame, names: Names) -> Iterable[Unmeasured]:
 
 
 def _skipped_cells(cells: polars.DataFrame, names: Names) -> Iterable[Unmeasured]:
-    points: dict[tuple[Treatment, str], list[str]] = {}
+    """Each reason once for every tunnel, and once in all where it is no tunnel's fault but the load's."""
+    found: dict[str, dict[str, list[str]]] = {}
     for row in cells.filter(polars.col("skipped").is_not_null()).iter_rows(named=True):
-        points.setdefault((_treatment(row), row["skipped"]), []).append(point_title(_point(row)))
-    for (treatment, reason), titles in points.items():
-        yield Unmeasured(names[treatment], None, "skipped", reason, some_of(titles))
+        of_tunnels = found.setdefault(row["skipped"], {})
+        of_tunnels.setdefault(names[_treatment(row)], []).append(point_title(_point(row)))
+    for reason, of_tunnels in found.items():
+        if len(of_tunnels) == len(names) > 1:
+            of_tunnels = {"all": next(iter(of_tunnels.values()))}
+        for tunnel, titles in of_tunnels.items():
+            yield Unmeasured(tunnel, None, "skipped", reason, some_of(titles))
 
 
 def _doubts(warnings: polars.DataFrame, instances: polars.DataFrame, names: Names) -> Iterable[Doubt]:

@@ -60,7 +60,7 @@ def _by_throughput(interval: str) -> list[Column]:
         Column("Sent again", "segments/s", _median("retransmits")),
         *_times("latency", "One-way delay, ms"),
         *_times("tcp_round_trip", "Round trip by TCP, ms"),
-        *_setup("throughput"),
+        *_setup(),
     ]
 
 
@@ -71,12 +71,13 @@ def _by_delay(interval: str) -> list[Column]:
         *_related("latency_p50", "Ratio of p50 to plain IP", interval),
         Column("PDV, ms", "p99", _median("pdv_p99", milliseconds)),
         Column("IPDV, ms", "p99", _median("ipdv_p99", milliseconds)),
+        Column("Jitter, ms", "last", _jitter),
         Column("Voice", "MOS", _median("mos")),
         _loss(),
         *_processor(),
         _wire(),
         Column("Received", "Mbit/s", _median("throughput")),
-        *_setup("latency_p50"),
+        *_setup(),
     ]
 
 
@@ -88,7 +89,7 @@ def _by_round_trip(interval: str) -> list[Column]:
         _loss(),
         *_processor(),
         _wire(),
-        *_setup("round_trip_p50"),
+        *_setup(),
     ]
 
 
@@ -100,7 +101,7 @@ def _by_transactions(interval: str) -> list[Column]:
         Column("To connect, ms", "p50", _median("connect_p50", milliseconds)),
         *_processor(),
         _wire(),
-        *_setup("transactions_per_second"),
+        *_setup(),
     ]
 
 
@@ -149,11 +150,22 @@ def _loss() -> Column:
     return Column("Loss", "of sent", _metric("loss", lambda it: percentage(it.median)))
 
 
-def _setup(counted: str) -> list[Column]:
+def _setup() -> list[Column]:
     return [
         Column("Set-up", "ms", lambda result: number(result.proof.setup_ms)),
-        Column("n", "(trials)", _metric(counted, lambda it: f"{it.n_instances} ({it.n_trials})")),
+        Column("n", "(trials)", _counts),
     ]
+
+
+def _counts(result: Result) -> str:
+    """Of the metric that ranks the result, or of another where the load doesn't measure that."""
+    estimate = result.ranking or next(iter(result.metrics.values()))
+    return f"{estimate.n_instances} ({estimate.n_trials})"
+
+
+def _jitter(result: Result) -> str:
+    """For loads that don't measure the delay itself."""
+    return _median("jitter_last", milliseconds)(result) if result.delay is None else NOTHING
 
 
 def _metric(name: str, text: Callable[[Estimate], str]) -> Callable[[Result], str]:
