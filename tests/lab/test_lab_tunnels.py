@@ -137,7 +137,7 @@ async def test_keys_are_new_each_time_and_readable_by_root_alone(bench: Bench) -
         async with AsyncExitStack() as cleanup:
             await up(lab, vpn, suite, cleanup)
             for end in gateways(lab):
-                found = await end.node.run("grep", "-rlsiE", "PRIVATE ?KEY", "/run", check=False)
+                found = await end.node.run("grep", "-rlsIiE", "PRIVATE ?KEY", "/run", check=False)
                 assert found.text, f"{vpn}: no private key found on {end.node.name}"
                 for path in found.text.split():
                     mode = await end.node.run("stat", "--format=%a", path)

@@ -7,7 +7,10 @@ from contextlib import AsyncExitStack
 from tunnelbench.lab.topology import Family
 from tunnelbench.tunnels.base import NO_SUITE, Established, Gateway, Needs, ReadBack, Suite, Tunnel, suites
 
-PAYLOAD_PROTOCOLS = frozenset(f"{family} {transport}" for family in Family for transport in ("tcp", "udp"))
+PAYLOAD_PROTOCOLS = frozenset(
+    {f"{family} {transport}" for family in Family for transport in ("tcp", "udp")}
+    | {"ipv4 icmp", "ipv6 icmpv6"}
+)
 """What hosts send, seen on the wire as it is."""
 
 

@@ -8,9 +8,21 @@ from collections.abc import Iterable
 
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
+from tunnelbench.lab.node import Node
 from tunnelbench.lab.topology import Family
-from tunnelbench.lab.traffic import Echoed, EchoProbe, EchoServe, ProbeCount, Probed, TcpEcho, UdpEcho
-from tunnelbench.tunnels.base import Established, Suite, Traffic, Transport
+from tunnelbench.lab.traffic import (
+    EchoDestination,
+    Echoed,
+    EchoProbe,
+    EchoServe,
+    IcmpEcho,
+    ProbeCount,
+    Probed,
+    TcpEcho,
+    UdpEcho,
+)
+from tunnelbench.study.vocabulary import Transport
+from tunnelbench.tunnels.base import Established, Suite, Target, Traffic
 from tunnelbench.tunnels.path import SERVICE_PORT, target
 from tunnelbench.witness.evidence import Verdict
 from tunnelbench.witness.verdict import Expectation, both_directions, judge
@@ -20,7 +32,6 @@ _PAYLOAD_BYTES = 400
 _KEPT_PACKETS = 40
 _MILLISECOND = 1_000_000
 _SECOND = 1_000_000_000
-_DESTINATIONS = {"tcp": TcpEcho, "udp": UdpEcho}
 
 
 async def await_first_reply(
@@ -44,7 +55,7 @@ async def examine(
         await lab.nodes[end.node].start_capture(end.interface, [marker], _KEPT_PACKETS)
         for end in lab.topology.wire.ends
     ]
-    kinds = [traffic for traffic in sorted(carried) if traffic[0] != "icmp"]
+    kinds = sorted(carried)
     replies = 0
     try:
         for transport, family in kinds:
@@ -88,16 +99,13 @@ async def _echo(
 ) -> Probed:
     client, server = lab.sites
     deadline = round(seconds * _SECOND)
-    bind = "0.0.0.0" if family is Family.IPV4 else "[::]"
-    serving = await lab.nodes[server.host].start_traffic(
-        EchoServe(bind=f"{bind}:{SERVICE_PORT}", protocol=transport, deadline=deadline + _SECOND), Echoed
-    )
-    try:
-        aim = target(established, server, family)
-        host = f"[{aim.address}]" if aim.address.version == 6 else str(aim.address)
+    aim = target(established, server, family)
+    async with contextlib.AsyncExitStack() as serving:
+        if transport != "icmp":  # The server's own system answers that.
+            await _serve(lab.nodes[server.host], transport, family, deadline + _SECOND, serving)
         probing = await lab.nodes[client.host].start_traffic(
             EchoProbe(
-                destination=_DESTINATIONS[transport](f"{host}:{aim.port}"),
+                destination=_destination(transport, aim),
                 plan=ProbeCount(count=count, until_first_reply=until_first_reply, deadline=deadline),
                 interval=interval,
                 payload_bytes=payload_bytes,
@@ -107,6 +115,21 @@ async def _echo(
             Probed,
         )
         return await probing.outcome(seconds + 3)
-    finally:
-        await serving.stop()
-        await serving.outcome(seconds + 3)
+
+
+async def _serve(
+    node: Node, transport: Transport, family: Family, deadline: int, cleanup: contextlib.AsyncExitStack
+) -> None:
+    bind = "0.0.0.0" if family is Family.IPV4 else "[::]"
+    job = EchoServe(bind=f"{bind}:{SERVICE_PORT}", protocol=transport, deadline=deadline)
+    serving = await node.start_traffic(job, Echoed)
+    cleanup.push_async_callback(serving.outcome, deadline / _SECOND + 2)
+    cleanup.push_async_callback(serving.stop)
+
+
+def _destination(transport: Transport, aim: Target) -> EchoDestination:
+    address = str(aim.address)
+    if transport == "icmp":
+        return IcmpEcho(address)
+    host = f"[{address}]" if aim.address.version == 6 else address
+    return (TcpEcho if transport == "tcp" else UdpEcho)(f"{host}:{aim.port}")
