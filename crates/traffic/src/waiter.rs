@@ -59,7 +59,7 @@ impl Waiter {
     /// Follows the longer of the usual delays: up in a few steps, down in many.
     fn learn(&mut self, overslept: i64) {
         let change = overslept.min(LONGEST_WATCH) - self.oversleep;
-        self.oversleep += if change > 0 { change / 4 } else { change / 64 };
+        self.oversleep += if change > 0 { change / 4 } else { change / 256 };
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn the_watch_follows_how_late_sleeps_end_and_is_bounded() {
         let mut waiter = Waiter::new(Timeline::new(0));
-        (0..1_000).for_each(|_| waiter.learn(5_000));
+        (0..4_000).for_each(|_| waiter.learn(5_000));
         assert!(
             (5_000..6_000).contains(&waiter.oversleep),
             "{}",

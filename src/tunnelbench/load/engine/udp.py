@@ -36,7 +36,7 @@ _RECEIVED_LOG = "/run/tunnelbench-received.parquet"
 
 _MODES: dict[Sending, SendMode] = {
     # Only datagrams that are due, so that it changes no pace.
-    "batched": Batched(64),
+    "batched": Batched(256),
     "per-packet": PerPacket(),
     "segmented": Segmented(64),
 }
