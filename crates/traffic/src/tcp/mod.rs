@@ -11,7 +11,6 @@ mod options;
 mod receive;
 mod sampling;
 mod send;
-mod wakeups;
 mod welcome;
 
 pub(crate) use open::{connect, listen};

@@ -12,7 +12,6 @@ use crate::series::ArrivalCounter;
 use crate::tcp::ending::HANG_UP;
 use crate::tcp::flow::{Stream, Trial, is_waiting};
 use crate::tcp::message::{Message, MessageReader};
-use crate::tcp::wakeups::Wakeups;
 
 /// Length of a step of the series, ns.
 const SERIES_STEP: u64 = 100_000_000;
@@ -28,15 +27,15 @@ pub(super) struct ReceivedStream {
 }
 
 /// What is done with the bytes that arrive.
-enum Reader<'a> {
-    Bulk(Wakeups<'a>),
+enum Reader {
+    Bulk,
     Messages(Box<(MessageReader, FlowAccount)>),
 }
 
-impl<'a> Reader<'a> {
-    fn new(trial: Trial, stream: &'a Stream) -> Result<Self, TrafficError> {
+impl Reader {
+    fn new(trial: Trial) -> Result<Self, TrafficError> {
         if trial.options.messages.is_none() {
-            return Ok(Self::Bulk(Wakeups::new(&stream.socket)));
+            return Ok(Self::Bulk);
         }
         let account = FlowAccount::new(trial.schedule, SERIES_STEP)?;
         Ok(Self::Messages(Box::new((
@@ -47,7 +46,7 @@ impl<'a> Reader<'a> {
 
     fn take(&mut self, stream: &Stream, now: i64, piece: &[u8]) -> Result<(), TrafficError> {
         match self {
-            Self::Bulk(wakeups) => wakeups.read(now, piece.len()),
+            Self::Bulk => {}
             Self::Messages(messages) => {
                 let (reader, account) = messages.as_mut();
                 let complete = |message: Message| {
@@ -73,7 +72,7 @@ impl<'a> Reader<'a> {
 /// Reads until the schedule ends, or until the stream does where all that was sent counts.
 pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, TrafficError> {
     let mut buffer = vec![0; READ_BYTES];
-    let mut reader = Reader::new(trial, stream)?;
+    let mut reader = Reader::new(trial)?;
     let mut arrivals = ArrivalCounter::new(trial.schedule, SERIES_STEP);
     let mut processor = ProcessorMeter::new(trial.schedule);
     let mut total_bytes = 0;
@@ -103,7 +102,7 @@ pub(super) fn receive(trial: Trial, stream: &Stream) -> Result<ReceivedStream, T
         processor: processor.finish(),
         arrivals,
         messages: match reader {
-            Reader::Bulk(_) => None,
+            Reader::Bulk => None,
             Reader::Messages(messages) => Some(messages.1),
         },
     })
