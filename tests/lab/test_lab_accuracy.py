@@ -40,6 +40,8 @@ TOPOLOGY = TOPOLOGIES["site-to-site"]
 PORT = 5201
 SESSION = 4711
 CAPTURE = "/tmp/arrivals.pcap"
+_LOST_ON_A_BUSY_MACHINE = 0.03
+"""What kernels that run as processes may lose besides, when others want the processor."""
 STANDARD_ERRORS = 4.5
 """How far a share may be from the true one: beyond that once in 150 000 runs."""
 
@@ -102,7 +104,7 @@ async def test_known_loss_and_delay_are_found(lab: Lab) -> None:
     await emulate(lab, "delay", "20ms", "loss", "5%")
     flow = await run(lab, 1000, 4)
     loss = 1 - flow.received.flow.measured.packets / flow.sent.measured.packets
-    assert_share(loss, 0.05, flow.sent.measured.packets)
+    assert_share(loss, 0.05, flow.sent.measured.packets, more=_LOST_ON_A_BUSY_MACHINE)
     assert flow.received.flow.delay is not None
     # The emulator never sends early, and its kernel and both others add what a busy machine makes them.
     assert flow.received.flow.delay.min >= 20e6
@@ -131,15 +133,16 @@ async def test_known_reordering_is_found(lab: Lab) -> None:
 
 
 def arrived_nearly_all(flow: Flow) -> int:
-    """How many arrived; kernels that run as processes may lose some on a busy machine."""
+    """How many arrived."""
     packets = flow.received.flow.measured.packets
-    assert packets > 0.98 * flow.sent.measured.packets
+    assert packets > (1 - _LOST_ON_A_BUSY_MACHINE) * flow.sent.measured.packets
     return packets
 
 
-def assert_share(found: float, true: float, count: int) -> None:
-    """That a share of `count` independent cases fits the true one."""
-    assert abs(found - true) <= STANDARD_ERRORS * math.sqrt(true * (1 - true) / count)
+def assert_share(found: float, true: float, count: int, more: float = 0.0) -> None:
+    """That a share of `count` independent cases fits the true one, or that and up to so much more."""
+    error = STANDARD_ERRORS * math.sqrt(true * (1 - true) / count)
+    assert true - error <= found <= true + error + more
 
 
 @dataclass(frozen=True)

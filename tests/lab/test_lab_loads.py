@@ -115,7 +115,7 @@ async def measure_traffic(lab: Lab, driver: LoadDriver, traffic: Traffic) -> dic
 
 OCCASIONAL = {"reordering_extent_max", "loss_burst_mean", "r_factor", "mos"}
 """What only a flow with disorder, with losses, or of a voice call has."""
-OF_OTHERS = ("round_trip_", "connect_", "transactions_", "tcp_", "retransmits")
+OF_OTHERS = ("round_trip_", "connect_", "transactions_", "tcp_", "retransmits", "congestion_window")
 """The beginnings of what only echo requests, transactions or TCP have."""
 
 
