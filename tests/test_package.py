@@ -42,7 +42,7 @@ def test_the_agent_is_inside_and_needs_no_library(installed: dict[str, Path]) ->
     )
 
 
-def test_the_command_is_declared(distribution: importlib.metadata.Distribution) -> None:
-    (command,) = [entry for entry in distribution.entry_points if entry.group == "console_scripts"]
-    assert command.name == "tunnelbench"
-    assert callable(command.load())
+def test_the_commands_are_declared(distribution: importlib.metadata.Distribution) -> None:
+    commands = [entry for entry in distribution.entry_points if entry.group == "console_scripts"]
+    assert {command.name for command in commands} == {"tbnode", "tunnelbench"}
+    assert all(callable(command.load()) for command in commands)

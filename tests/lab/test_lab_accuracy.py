@@ -12,7 +12,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -40,8 +42,9 @@ TOPOLOGY = TOPOLOGIES["site-to-site"]
 PORT = 5201
 SESSION = 4711
 CAPTURE = "/tmp/arrivals.pcap"
-_LOST_ON_A_BUSY_MACHINE = 0.03
-"""What kernels that run as processes may lose besides, when others want the processor."""
+_MOST_RUNS = 5
+_DUPLICATES_OUTSIDE = 40
+"""Copies of what was sent before and after the measured window may be so many: nobody counts them apart."""
 STANDARD_ERRORS = 4.5
 """How far a share may be from the true one: beyond that once in 150 000 runs."""
 
@@ -100,11 +103,31 @@ async def run(lab: Lab, rate: int, seconds: float) -> Flow:
     return Flow(schedule, sent, received)
 
 
+async def undisturbed(lab: Lab, rate: int, seconds: float) -> Flow:
+    """A run in which nothing was lost but what the emulator dropped, by its own count.
+
+    Kernels that run as processes lose packets when others want the processor; such a run is made again.
+    """
+    for _ in range(_MOST_RUNS):
+        before = await dropped(lab)
+        flow = await run(lab, rate, seconds)
+        lost = flow.sent.total.packets + flow.received.flow.duplicates - flow.received.flow.total.packets
+        if abs(lost - (await dropped(lab) - before)) <= _DUPLICATES_OUTSIDE:
+            return flow
+    pytest.fail("the machine was too busy: packets were lost that the emulator did not drop")
+
+
+async def dropped(lab: Lab) -> int:
+    """Packets that the emulator has dropped so far."""
+    shown = await lab.nodes["gw1"].run("tc", "-s", "-j", "qdisc", "show", "dev", "wan")
+    return msgspec.json.decode(shown.stdout, type=list[dict[str, Any]])[0]["drops"]
+
+
 async def test_known_loss_and_delay_are_found(lab: Lab) -> None:
     await emulate(lab, "delay", "20ms", "loss", "5%")
-    flow = await run(lab, 1000, 4)
+    flow = await undisturbed(lab, 1000, 4)
     loss = 1 - flow.received.flow.measured.packets / flow.sent.measured.packets
-    assert_share(loss, 0.05, flow.sent.measured.packets, more=_LOST_ON_A_BUSY_MACHINE)
+    assert_share(loss, 0.05, flow.sent.measured.packets)
     assert flow.received.flow.delay is not None
     # The emulator never sends early, and its kernel and both others add what a busy machine makes them.
     assert flow.received.flow.delay.min >= 20e6
@@ -113,8 +136,8 @@ async def test_known_loss_and_delay_are_found(lab: Lab) -> None:
 
 async def test_known_duplication_is_found(lab: Lab) -> None:
     await emulate(lab, "duplicate", "4%")
-    flow = await run(lab, 1000, 4)
-    packets = arrived_nearly_all(flow)
+    flow = await undisturbed(lab, 1000, 4)
+    packets = flow.received.flow.measured.packets
     assert_share(flow.received.flow.duplicates / packets, 0.04, packets)
 
 
@@ -122,8 +145,8 @@ async def test_known_reordering_is_found(lab: Lab) -> None:
     """One in five is not delayed; the delay lets it overtake the one before it, and no other."""
     interval_ms, jump = 20, 0.2
     await emulate(lab, "delay", f"{interval_ms * 1.5:g}ms", "reorder", f"{jump:.0%}")
-    flow = await run(lab, 1000 // interval_ms, 20)
-    packets = arrived_nearly_all(flow)
+    flow = await undisturbed(lab, 1000 // interval_ms, 20)
+    packets = flow.received.flow.measured.packets
     # A datagram is reordered where it waits and its successor does not.
     assert_share(flow.received.flow.reordered / packets, (1 - jump) * jump, packets)
     extent = flow.received.flow.reordering_extent
@@ -132,17 +155,9 @@ async def test_known_reordering_is_found(lab: Lab) -> None:
     assert (extent.min, extent.p50) == (1, 1)
 
 
-def arrived_nearly_all(flow: Flow) -> int:
-    """How many arrived."""
-    packets = flow.received.flow.measured.packets
-    assert packets > (1 - _LOST_ON_A_BUSY_MACHINE) * flow.sent.measured.packets
-    return packets
-
-
-def assert_share(found: float, true: float, count: int, more: float = 0.0) -> None:
-    """That a share of `count` independent cases fits the true one, or that and up to so much more."""
-    error = STANDARD_ERRORS * math.sqrt(true * (1 - true) / count)
-    assert true - error <= found <= true + error + more
+def assert_share(found: float, true: float, count: int) -> None:
+    """That a share of `count` independent cases fits the true one."""
+    assert abs(found - true) <= STANDARD_ERRORS * math.sqrt(true * (1 - true) / count)
 
 
 @dataclass(frozen=True)
