@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
 
 from tunnelbench.campaign.trial import Bench
 from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.topology import TOPOLOGIES, Family
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Gateway
+from tunnelbench.tunnels.base import gateways
 from tunnelbench.witness.witness import await_first_reply
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 TOPOLOGY = TOPOLOGIES["site-to-site"]
 
@@ -30,12 +34,7 @@ async def bench(kind: str, tunnel_name: str) -> AsyncGenerator[Bench]:
     vpn, _, suite_name = tunnel_name.partition("/")
     tunnel = all_tunnels()[vpn]
     async with Lab(LabPlan(TOPOLOGY, find(), KINDS[kind])) as lab, AsyncExitStack() as cleanup:
-        left, right = lab.sites
-        ends = (
-            Gateway(lab.nodes[left.gateway], left, right),
-            Gateway(lab.nodes[right.gateway], right, left),
-        )
-        established = await tunnel.up(*ends, tunnel.suites[suite_name or "none"], cleanup)
+        established = await tunnel.up(*gateways(lab), tunnel.suites[suite_name or "none"], cleanup)
         transport = "udp" if ("udp", Family.IPV4) in tunnel.carries else "tcp"
         assert await await_first_reply(lab, established, (transport, Family.IPV4), 15) is not None
         yield Bench(lab, established)
@@ -53,3 +52,14 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def interleaved(tools: Mapping[str, T], measure: Callable[[T], R], repeats: int) -> dict[str, list[R]]:
+    """What every tool came to: each runs once in each round, and each round begins with another."""
+    found: dict[str, list[R]] = {name: [] for name in tools}
+    names = list(tools)
+    for repeat in range(repeats):
+        first = repeat % len(names)
+        for name in names[first:] + names[:first]:
+            found[name].append(measure(tools[name]))
+    return found

@@ -12,7 +12,7 @@ import statistics
 import sys
 import time
 
-from common import spread, table
+from common import interleaved, spread, table
 from generators import TBNODE, TOOL_START_SECONDS, engine_report
 from pair import RECEIVER_ADDRESS, Pair, pair
 
@@ -23,12 +23,8 @@ RATE = 1000
 def main(repeats: int) -> None:
     """Prints the table."""
     tools = {"engine": engine, "sockperf ping-pong": ping_pong, "sockperf under-load": under_load}
-    found: dict[str, list[float]] = {name: [] for name in tools}
     with pair() as ends:
-        for repeat in range(repeats):
-            names = list(tools)
-            for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
-                found[name].append(tools[name](ends))
+        found = interleaved(tools, lambda tool: tool(ends), repeats)
     reference = statistics.median(found["sockperf ping-pong"])
     rows = [
         [name, spread(medians), f"{statistics.median(medians) / reference:.2f}"]

@@ -15,10 +15,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from common import spread, table
+from common import interleaved, spread, table
 from pair import RECEIVER_ADDRESS, Pair, pair, rooted
 
 from tunnelbench.lab.agent_program import agent_program
@@ -27,8 +28,6 @@ SECONDS = 4
 TOOL_START_SECONDS = 0.4
 IPERF_PORT = "5301"
 TBNODE = str(agent_program())
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -56,25 +55,14 @@ class Run:
 def main(repeats: int, netperf_root: Path | None) -> None:
     """Prints the tables."""
     with pair() as ends:
-        runs = interleaved(lambda tool: datagrams(ends, tool), small_datagram_tools(netperf_root), repeats)
+        runs = interleaved(small_datagram_tools(netperf_root), partial(datagrams, ends), repeats)
         print("UDP, 64 bytes, offloads off\n\n" + datagram_table(runs))
-        bulk = interleaved(lambda tool: megabits(ends, tool), stream_tools(netperf_root), repeats)
+        bulk = interleaved(stream_tools(netperf_root), partial(megabits, ends), repeats)
         rows = [[name, spread(values)] for name, values in bulk.items()]
         print("\nTCP, one stream, writes of 128 KiB, offloads off\n\n" + table(["tool", "Mbit/s"], rows))
     with pair(offloads=True) as ends:
-        runs = interleaved(lambda tool: datagrams(ends, tool), large_datagram_tools(), repeats)
+        runs = interleaved(large_datagram_tools(), partial(datagrams, ends), repeats)
         print("\nUDP, 1400 bytes, offloads on\n\n" + datagram_table(runs))
-
-
-def interleaved(measure: Callable[[Tool], T], tools: Mapping[str, Tool], repeats: int) -> dict[str, list[T]]:
-    """Every tool once in each round, each round beginning with another."""
-    found: dict[str, list[T]] = {name: [] for name in tools}
-    names = list(tools)
-    for repeat in range(repeats):
-        first = repeat % len(names)
-        for name in names[first:] + names[:first]:
-            found[name].append(measure(tools[name]))
-    return found
 
 
 def datagrams(ends: Pair, tool: Tool) -> Run:

@@ -12,10 +12,11 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from common import spread, table
+from common import interleaved, spread, table
 from generators import IPERF_PORT, TBNODE, TOOL_START_SECONDS
 from pair import RECEIVER_ADDRESS, Pair, Program, pair
 
@@ -39,13 +40,10 @@ class Errors:
 def main(repeats: int, rates: Sequence[int]) -> None:
     """Prints the table."""
     rows: list[list[str]] = []
+    names = {name: name for name in SENDERS}
     with pair() as ends:
         for rate in rates:
-            found: dict[str, list[Errors]] = {name: [] for name in SENDERS}
-            for repeat in range(repeats):
-                names = list(SENDERS)
-                for name in names[repeat % len(names) :] + names[: repeat % len(names)]:
-                    found[name].append(errors(arrivals(ends, name, rate), rate))
+            found = interleaved(names, partial(one_run, ends, rate), repeats)
             for name, seen in found.items():
                 rows.append(
                     [
@@ -58,6 +56,11 @@ def main(repeats: int, rates: Sequence[int]) -> None:
                 )
     headings = ["asked, 1/s", "tool", "sent, 1/s", "departure error p99, µs", "gap error p99, µs"]
     print(table(headings, rows))
+
+
+def one_run(ends: Pair, rate: int, name: str) -> Errors:
+    """Of the tool with this name."""
+    return errors(arrivals(ends, name, rate), rate)
 
 
 def arrivals(ends: Pair, name: str, rate: int) -> list[int]:

@@ -19,7 +19,7 @@ from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.shaping import Shaping
 from tunnelbench.lab.topology import TOPOLOGIES, Family
-from tunnelbench.tunnels.base import Gateway
+from tunnelbench.tunnels.base import gateways
 from tunnelbench.tunnels.plain import TUNNEL as PLAIN_IP
 
 pytestmark = pytest.mark.lab
@@ -35,9 +35,7 @@ def lab_of(topology: str, *kernels: str, mtu: int = 1500, shaping: Shaping | Non
 
 async def route(lab: Lab) -> None:
     """Plain IP, so that the sites reach each other."""
-    left, right = lab.sites
-    ends = (Gateway(lab.nodes[left.gateway], left, right), Gateway(lab.nodes[right.gateway], right, left))
-    await PLAIN_IP.up(*ends, PLAIN_IP.suites["none"], AsyncExitStack())
+    await PLAIN_IP.up(*gateways(lab), PLAIN_IP.suites["none"], AsyncExitStack())
 
 
 async def ping(lab: Lab, family: Family, *options: str) -> str:

@@ -23,7 +23,7 @@ from tunnelbench.lab.node import Node
 from tunnelbench.lab.runtimes import Placement, place
 from tunnelbench.lab.topology import TOPOLOGIES, Addresses
 from tunnelbench.tunnels import all_tunnels, openssh, openvpn, wireguard_go
-from tunnelbench.tunnels.base import Established, Gateway, Tunnel
+from tunnelbench.tunnels.base import Established, Tunnel, gateways
 from tunnelbench.tunnels.certificates import Authority, Identity, Role
 from tunnelbench.witness.witness import await_first_reply
 
@@ -84,14 +84,6 @@ async def settle(node: Node) -> None:
         await node.run("ip", "link", "del", "first", check=False)
     link_local = "until [ $(ip -6 -o address show scope link | wc -l) -ge 2 ]; do sleep 0.02; done"
     await node.run("sh", "-c", link_local)
-
-
-def gateways(lab: Lab) -> tuple[Gateway, Gateway]:
-    left, right = lab.sites
-    return (
-        Gateway(lab.nodes[left.gateway], left, right),
-        Gateway(lab.nodes[right.gateway], right, left),
-    )
 
 
 async def up(lab: Lab, vpn: str, suite: str, cleanup: AsyncExitStack) -> Established:

@@ -18,7 +18,7 @@ from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.messages import AddRoute
 from tunnelbench.lab.topology import TOPOLOGIES, Family
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Established, Gateway, Suite, Tunnel
+from tunnelbench.tunnels.base import Established, Suite, Tunnel, gateways
 from tunnelbench.witness.evidence import Verdict
 from tunnelbench.witness.witness import await_first_reply, examine
 
@@ -47,12 +47,7 @@ async def scene(name: str, suite_name: str) -> AsyncGenerator[Scene]:
         missing = await missing_features(lab.nodes["gw1"], tunnel.needs(suite).features)
     runtimes = dict.fromkeys(topology.gateways, Runtime.KERNEL if missing else Runtime.NAMESPACE)
     async with Lab(LabPlan(topology, image, runtimes)) as lab, AsyncExitStack() as cleanup:
-        left, right = lab.sites
-        ends = (
-            Gateway(lab.nodes[left.gateway], left, right),
-            Gateway(lab.nodes[right.gateway], right, left),
-        )
-        established = await tunnel.up(*ends, suite, cleanup)
+        established = await tunnel.up(*gateways(lab), suite, cleanup)
         assert await await_first_reply(lab, established, ("udp", Family.IPV4), 10) is not None
         yield Scene(lab, tunnel, suite, established)
 

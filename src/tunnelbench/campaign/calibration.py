@@ -18,7 +18,7 @@ from tunnelbench.store.model import CalibrationRecord, TrialRecord, WarningRecor
 from tunnelbench.study.cells import Cell, Treatment
 from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import MAXIMUM, parse_sending_rate
-from tunnelbench.tunnels.base import NO_SUITE, Gateway
+from tunnelbench.tunnels.base import NO_SUITE, gateways
 from tunnelbench.tunnels.plain import TUNNEL
 
 _TOPOLOGY = TOPOLOGIES["host-to-host"]
@@ -73,12 +73,7 @@ async def calibrate(
 async def _measure(points: Sequence[Point], image: Image, mtu: int, course: Course) -> list[TrialRecord]:
     method = course.method.model_copy(update=_METHOD)
     async with Lab(LabPlan(_TOPOLOGY, image, {}, mtu)) as lab, AsyncExitStack() as cleanup:
-        left, right = lab.sites
-        ends = (
-            Gateway(lab.nodes[left.gateway], left, right),
-            Gateway(lab.nodes[right.gateway], right, left),
-        )
-        established = await TUNNEL.up(*ends, NO_SUITE, cleanup)
+        established = await TUNNEL.up(*gateways(lab), NO_SUITE, cleanup)
         bench = Bench(lab, established, course.socket, course.contents)
         return [await run_trial(bench, point, position, method) for position, point in enumerate(points)]
 

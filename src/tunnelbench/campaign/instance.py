@@ -19,7 +19,7 @@ from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Established, Gateway, Traffic
+from tunnelbench.tunnels.base import Established, Traffic, gateways
 from tunnelbench.witness.evidence import Evidence
 from tunnelbench.witness.witness import await_first_reply, examine
 
@@ -78,16 +78,11 @@ async def _measure(
 ) -> End:
     tunnel = all_tunnels()[instance.treatment.vpn]
     suite = tunnel.suites[instance.treatment.suite]
-    left, right = lab.sites
-    ends = (
-        Gateway(lab.nodes[left.gateway], left, right),
-        Gateway(lab.nodes[right.gateway], right, left),
-    )
     clock = asyncio.get_running_loop().time
     began = clock()
     try:
         async with asyncio.timeout(_UP_SECONDS):
-            established = await tunnel.up(*ends, suite, cleanup)
+            established = await tunnel.up(*gateways(lab), suite, cleanup)
     except TimeoutError:
         return End("failed", f"{tunnel.title} did not come up within {_UP_SECONDS:g} s")
     first: Traffic = min(tunnel.carries, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))

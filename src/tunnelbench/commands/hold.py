@@ -18,7 +18,7 @@ from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.runtimes import place
 from tunnelbench.lab.topology import TOPOLOGIES, Family
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Established, Gateway, Tunnel
+from tunnelbench.tunnels.base import Established, Tunnel, gateways
 from tunnelbench.tunnels.path import SERVICE_PORT, target
 from tunnelbench.witness.witness import await_first_reply, examine
 
@@ -61,15 +61,11 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
     runtimes = dict.fromkeys(topology.gateways, placement.runtime)
     async with Lab(LabPlan(topology, image, runtimes, wish.mtu)) as lab:
         report(f"bringing {tunnel.title} up")
-        left, right = lab.sites
-        ends = (
-            Gateway(lab.nodes[left.gateway], left, right),
-            Gateway(lab.nodes[right.gateway], right, left),
-        )
+        _, right = lab.sites
         try:
             async with asyncio.timeout(_UP_SECONDS):
                 # Nothing of the tunnel outlives the nodes, so it needs no end of its own.
-                established = await tunnel.up(*ends, suite, AsyncExitStack())
+                established = await tunnel.up(*gateways(lab), suite, AsyncExitStack())
         except TimeoutError:
             raise UserError(f"{wish.tunnel} did not come up within {_UP_SECONDS:g} s") from None
         # Programs try the first address of a name, and many only that.

@@ -16,6 +16,7 @@ from typing import ClassVar, get_args
 
 from tunnelbench.lab import messages
 from tunnelbench.lab.features import Needs as Needs
+from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family, Site
@@ -84,6 +85,12 @@ class Gateway:
     async def _remove_route(self, destination: str) -> None:
         """Routes over an interface go with it, so a route that is already gone is no error."""
         await self.node.run("ip", "route", "del", destination, check=False)
+
+
+def gateways(lab: Lab) -> tuple[Gateway, Gateway]:
+    """Both ends of a lab's tunnel, each with its own site and its peer's."""
+    left, right = lab.sites
+    return Gateway(lab.nodes[left.gateway], left, right), Gateway(lab.nodes[right.gateway], right, left)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use crate::common::{Receiver, finish, interrupted, key_file, measure, send, spawn};
 
+/// What [`check_udp`] expects.
+const GENTLE_UDP: [&str; 5] = ["--udp", "--rate", "200pps", "--payload", "100"];
 const SHORT: [&str; 4] = ["--seconds", "0.5", "--warm-up", "0.2s"];
 
 fn number(report: &Value, name: &str) -> f64 {
@@ -30,14 +32,7 @@ fn udp_crosses_with_a_key_and_without_over_both_versions_of_ip() {
     for bind in ["127.0.0.1:0", "[::1]:0"] {
         for trust in [&["--insecure"][..], &with_key] {
             let receiver = Receiver::start(bind, trust);
-            let asked = [
-                receiver.address(),
-                "--udp",
-                "--rate",
-                "200pps",
-                "--payload",
-                "100",
-            ];
+            let asked = [&[receiver.address()][..], &GENTLE_UDP].concat();
             check_udp(&measure(&[&asked[..], &SHORT, trust].concat()));
         }
     }
@@ -50,15 +45,7 @@ fn a_receiver_on_all_addresses_serves_both_versions_of_ip() {
         format!("127.0.0.1:{}", receiver.port()),
         format!("[::1]:{}", receiver.port()),
     ] {
-        let asked = [
-            host.as_str(),
-            "--udp",
-            "--rate",
-            "200pps",
-            "--payload",
-            "100",
-            "--insecure",
-        ];
+        let asked = [&[host.as_str()][..], &GENTLE_UDP, &["--insecure"]].concat();
         check_udp(&measure(&[&asked[..], &SHORT].concat()));
     }
 }
@@ -66,15 +53,7 @@ fn a_receiver_on_all_addresses_serves_both_versions_of_ip() {
 #[test]
 fn udp_crosses_the_other_way_and_both_ways() {
     let receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
-    let asked = [
-        receiver.address(),
-        "--udp",
-        "--rate",
-        "200pps",
-        "--payload",
-        "100",
-        "--insecure",
-    ];
+    let asked = [&[receiver.address()][..], &GENTLE_UDP, &["--insecure"]].concat();
     check_udp(&measure(&[&asked[..], &SHORT, &["--reverse"]].concat()));
     let both = measure(&[&asked[..], &SHORT, &["--both"]].concat());
     assert_eq!(number(&both, "sent_packets_per_second"), 400.0);
@@ -112,15 +91,7 @@ fn tcp_crosses_in_all_directions() {
 #[test]
 fn a_receiver_for_one_session_ends_after_it() {
     let mut receiver = Receiver::start("127.0.0.1:0", &["--insecure", "--once"]);
-    let asked = [
-        receiver.address(),
-        "--udp",
-        "--rate",
-        "200pps",
-        "--payload",
-        "100",
-        "--insecure",
-    ];
+    let asked = [&[receiver.address()][..], &GENTLE_UDP, &["--insecure"]].concat();
     check_udp(&measure(&[&asked[..], &SHORT].concat()));
     assert_eq!(receiver.event()["event"], "began");
     assert_eq!(receiver.event()["event"], "ended");
@@ -184,15 +155,7 @@ fn a_log_holds_what_was_sent() {
     let path = std::env::temp_dir().join(format!("tbnode-{}.parquet", std::process::id()));
     let receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
     let log = path.to_str().unwrap();
-    let asked = [
-        receiver.address(),
-        "--udp",
-        "--rate",
-        "200pps",
-        "--payload",
-        "100",
-        "--insecure",
-    ];
+    let asked = [&[receiver.address()][..], &GENTLE_UDP, &["--insecure"]].concat();
     check_udp(&measure(&[&asked[..], &SHORT, &["--log", log]].concat()));
     assert!(std::fs::read(&path).unwrap().starts_with(b"PAR1"));
     std::fs::remove_file(path).unwrap();
