@@ -23,13 +23,19 @@ PACKAGES = (
     *("user-mode-linux", "kmod"),
     *("iproute2", "iputils-ping", "ethtool", "nftables", "tcpdump"),
     *("iperf3", "iperf", "netperf", "d-itg"),
-    *("openvpn", "openssh-server", "openssh-client", "wireguard-go", "wireguard-tools"),
+    *("openvpn", "wireguard-go", "wireguard-tools", "tinc", "fastd", "nebula", "ocserv", "openconnect"),
+    *("openssh-server", "openssh-client", "openssh-client-ssh1", "python3-asyncssh"),
+    *("strongswan-swanctl", "charon-systemd", "libcharon-extra-plugins", "libcharon-extauth-plugins"),
+    *("libstrongswan-standard-plugins", "libstrongswan-extra-plugins"),
+    *("ppp", "xl2tpd", "pptp-linux", "pptpd", "sstp-client"),
+    *("softether-vpnserver", "softether-vpnclient", "softether-vpncmd"),
+    *("iw", "hostapd", "wpasupplicant"),
 )
 
 MISSING_PACKAGES = {
-    "bullseye": frozenset({"wireguard-go", "netperf"}),
+    "bullseye": frozenset({"wireguard-go", "nebula", "sstp-client", "netperf"}),
     "bookworm": frozenset({"netperf"}),
-    "trixie": frozenset[str](),
+    "trixie": frozenset({"softether-vpnserver", "softether-vpnclient", "softether-vpncmd"}),
 }
 """The Debian releases an image can be made of, and which of PACKAGES each lacks."""
 
