@@ -1,8 +1,6 @@
 """IPsec ESP in tunnel mode with manual keys (RFC 4301, RFC 4303): the fewest moving parts.
 
-Security associations and policies are written straight into both kernels. The suites' transforms are those
-of RFC 2405 (DES), RFC 2451 (3DES, Blowfish), RFC 3602 (AES-CBC), RFC 4106 (AES-GCM), RFC 7634
-(ChaCha20-Poly1305), RFC 2410 (null), with RFC 2403 (MD5), RFC 2404 (SHA-1) and RFC 4868 (SHA-256).
+Security associations and policies are written straight into both kernels.
 """
 
 from __future__ import annotations
@@ -10,88 +8,13 @@ from __future__ import annotations
 import re
 import secrets
 import zlib
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 
 from tunnelbench.lab.features import Feature
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.topology import Family
-from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel, suites
-
-
-@dataclass(frozen=True)
-class Algorithm:
-    """A transform as the kernel names it, its key (with salt, for an AEAD) and check value in bits."""
-
-    kernel_name: str
-    title: str
-    key_bits: int
-    icv_bits: int = 0
-
-
-_CIPHERS = {
-    "des": Algorithm("cbc(des)", "DES-CBC", 64),
-    "3des": Algorithm("cbc(des3_ede)", "3DES-CBC", 192),
-    "blowfish": Algorithm("cbc(blowfish)", "Blowfish-128-CBC", 128),
-    "aes128": Algorithm("cbc(aes)", "AES-128-CBC", 128),
-    "aes192": Algorithm("cbc(aes)", "AES-192-CBC", 192),
-    "aes256": Algorithm("cbc(aes)", "AES-256-CBC", 256),
-    "null": Algorithm("ecb(cipher_null)", "none", 0),
-}
-_HASHES = {
-    "md5": Algorithm("hmac(md5)", "HMAC-MD5-96", 128, 96),
-    "sha1": Algorithm("hmac(sha1)", "HMAC-SHA-1-96", 160, 96),
-    "sha256": Algorithm("hmac(sha256)", "HMAC-SHA-256-128", 256, 128),
-}
-_AEADS = {
-    "aes128-gcm": Algorithm("rfc4106(gcm(aes))", "AES-128-GCM", 128 + 32, 128),
-    "aes256-gcm": Algorithm("rfc4106(gcm(aes))", "AES-256-GCM", 256 + 32, 128),
-    "chacha20-poly1305": Algorithm("rfc7539esp(chacha20,poly1305)", "ChaCha20-Poly1305", 256 + 32, 128),
-}
-
-
-@dataclass(frozen=True)
-class EspSuite(Suite):
-    """A suite and its algorithms: cipher and hash, or one AEAD."""
-
-    algorithms: Mapping[str, Algorithm]
-    """By the word that ip-xfrm(8) has for it: `enc` and `auth-trunc`, or `aead`."""
-
-    def fresh_keys(self) -> str:
-        """The algorithms with new random keys, as ip-xfrm(8) reads them."""
-        return self._with_keys(
-            {word: secrets.token_bytes(a.key_bits // 8) for word, a in self.algorithms.items()}
-        )
-
-    def example_keys(self) -> str:
-        """The algorithms with keys that only try whether a kernel has them."""
-        return self._with_keys(
-            {word: bytes(range(1, a.key_bits // 8 + 1)) for word, a in self.algorithms.items()}
-        )
-
-    def _with_keys(self, keys: Mapping[str, bytes]) -> str:
-        parts = [
-            f"{word} {algorithm.kernel_name} 0x{keys[word].hex()}"
-            + (f" {algorithm.icv_bits}" if algorithm.icv_bits else "")
-            for word, algorithm in self.algorithms.items()
-        ]
-        return " ".join(parts).replace(" 0x ", ' "" ')
-
-
-def _all_suites() -> list[EspSuite]:
-    classic = [
-        EspSuite(
-            f"{cipher_name}-{hash_name}", cipher.title, hashed.title, {"enc": cipher, "auth-trunc": hashed}
-        )
-        for cipher_name, cipher in _CIPHERS.items()
-        for hash_name, hashed in _HASHES.items()
-    ]
-    combined = [
-        EspSuite(name, algorithm.title, "with the cipher", {"aead": algorithm})
-        for name, algorithm in _AEADS.items()
-    ]
-    return classic + combined
+from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel
+from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 
 
 class IpsecManual(Tunnel):
@@ -99,12 +22,12 @@ class IpsecManual(Tunnel):
 
     name = "ipsec-manual"
     title = "IPsec ESP, manual keys"
-    suites = suites(*_all_suites())
+    suites = ESP_SUITES
     in_kernel = True
 
     def needs(self, suite: Suite) -> Needs:
         """ESP with the suite's algorithms."""
-        esp = _as_esp(suite)
+        esp = as_esp(suite)
         ends = "src 127.0.0.1 dst 127.0.0.2"
         state = f"ip xfrm state add {ends} proto esp spi {_number(suite.name):#x} mode tunnel"
         words = [word.strip('"') for word in f"{state} {esp.example_keys()}".split()]
@@ -112,7 +35,7 @@ class IpsecManual(Tunnel):
 
     async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
         """Writes the same two associations and the matching policies into both kernels."""
-        esp = _as_esp(suite)
+        esp = as_esp(suite)
         associations = "".join(
             f"xfrm state add src {source.site.outside.ipv4.ip} dst {target.site.outside.ipv4.ip} proto esp "
             f"spi {secrets.randbelow(1 << 31) + 256:#x} reqid {_reqid(source)} mode tunnel flag af-unspec "
@@ -134,11 +57,6 @@ class IpsecManual(Tunnel):
 
 
 TUNNEL = IpsecManual()
-
-
-def _as_esp(suite: Suite) -> EspSuite:
-    assert isinstance(suite, EspSuite)
-    return suite
 
 
 def _number(text: str) -> int:
@@ -192,7 +110,7 @@ def _suite_of(text: str) -> str | None:
     if len(found) != 1:
         return None
     wanted = {(word, name, max(bits, 0), icv) for word, name, bits, icv in found.pop()}
-    for suite in _all_suites():
+    for suite in map(as_esp, ESP_SUITES.values()):
         own = {(word, a.kernel_name, a.key_bits, a.icv_bits) for word, a in suite.algorithms.items()}
         if own == wanted:
             return suite.name
