@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tunnelbench.errors import UserError
+from tunnelbench.lab import messages
+from tunnelbench.lab.agent_program import agent_program
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.namespace import NamespaceNode
@@ -84,6 +86,7 @@ async def start_kernel_node(
         f"depth={_QUEUE_DEPTH},vec=1"
         for number, interface in enumerate(interfaces)
     ]
+    library = _wide_registers()
     kernel = await hull.node.spawn(
         f"/{image.kernel.lstrip('/')}",
         f"mem={MEMORY_MEGABYTES}M",
@@ -103,7 +106,8 @@ async def start_kernel_node(
         "--",
         "guest",
         name,
-        environment={"TMPDIR": "/dev/shm"},
+        environment={"TMPDIR": "/dev/shm"} | ({"LD_PRELOAD": library.path} if library else {}),
+        files=[library] if library else [],
         descriptors=[theirs.fileno(), *descriptors],
         processors=processors,
         output_limit=1 << 18,
@@ -120,6 +124,17 @@ async def start_kernel_node(
             f"the kernel of {name} did not boot: {error}; its console's last lines:\n{kernel.log_tail()}"
         ) from error
     return booted
+
+
+def _wide_registers() -> messages.NewFile | None:
+    """Without this library, the kernels of images do not boot on processors with AMX.
+
+    Only where it was built: on x86-64.
+    """
+    library = agent_program().with_name("libtunnelbench_wide_registers.so")
+    if not library.exists():
+        return None
+    return messages.NewFile(f"/run/{library.name}", library.read_bytes(), 0o755)
 
 
 def _hardware_address(name: str, interface: int) -> str:
