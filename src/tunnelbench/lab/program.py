@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 
 from tunnelbench.lab import messages
@@ -63,6 +64,7 @@ class Program:
         self.stdout = bytearray()
         self.stderr = bytearray()
         self.lines: deque[str] = deque(maxlen=_LOG_LINES)
+        self._line_times: deque[float] = deque(maxlen=_LOG_LINES)
         self._partial = {False: b"", True: b""}
         self._changed = asyncio.Event()
         self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -107,17 +109,18 @@ class Program:
             pass
         return Completed(status, bytes(self.stdout), bytes(self.stderr))
 
-    async def line(self, pattern: str, timeout: float) -> str:
+    async def line(self, pattern: str, timeout: float, *, after: float = -math.inf) -> str:
         """Waits for a printed line in which the regular expression is found.
 
-        Raises NodeError, with the program's last lines, when it ends or the time is over first.
+        Passes over whole lines that came in before `after`, a time of the event loop's clock. Raises
+        NodeError, with the program's last lines, when it ends or the time is over first.
         """
         expression = re.compile(pattern)
         try:
             async with asyncio.timeout(timeout):
                 while True:
                     self._changed.clear()
-                    for line in (*self.lines, *self._unfinished_lines()):
+                    for line in (*self._lines_after(after), *self._unfinished_lines()):
                         if expression.search(line):
                             return line
                     if not self.running and self._output_closed.is_set():
@@ -131,6 +134,18 @@ class Program:
                 f"{self._connection.name}: {self.arguments[0]} was not ready within {timeout:g} s; "
                 f"its last lines:\n{self.log_tail()}"
             ) from None
+
+    def _lines_after(self, moment: float) -> Iterator[str]:
+        return (line for time, line in zip(self._line_times, self.lines, strict=True) if time > moment)
+
+    def heard(self, pattern: str) -> float | None:
+        """When the newest whole line with the regular expression in it came in, on the event loop's clock.
+
+        None where there is none among the lines that are kept.
+        """
+        expression = re.compile(pattern)
+        newest_first = zip(reversed(self._line_times), reversed(self.lines), strict=True)
+        return next((time for time, line in newest_first if expression.search(line)), None)
 
     async def pieces(self) -> AsyncGenerator[messages.Output]:
         """Its output as it comes, for a program that was spawned with an `output_window`.
@@ -203,6 +218,7 @@ class Program:
                 *complete, rest = (self._partial[event.error_stream] + event.data).split(b"\n")
                 self._partial[event.error_stream] = rest
                 self.lines.extend(line.decode(errors="replace").rstrip("\r") for line in complete)
+                self._line_times.extend([asyncio.get_running_loop().time()] * len(complete))
             case messages.OutputClosed():
                 self._output_closed.set()
             case messages.Exited():

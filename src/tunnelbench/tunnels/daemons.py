@@ -42,6 +42,17 @@ async def all_print(pattern: str, programs: Iterable[Program], timeout: float) -
         raise failures.exceptions[0] from None
 
 
+def seconds_between(begun: Program, beginning: str, done: Iterable[Program], end: str) -> float | None:
+    """The time from the newest line of one program to the latest of such lines of several others.
+
+    `beginning` and `end` are regular expressions. None where one of them did not print such a line. Lines are
+    timed as they come in here, some tenths of a millisecond after they were printed.
+    """
+    start, ends = begun.heard(beginning), [program.heard(end) for program in done]
+    heard = [time for time in ends if time is not None]
+    return max(heard) - start if start is not None and len(heard) == len(ends) else None
+
+
 def printed(program: Program) -> str:
     """All that a program has printed, errors last."""
     return (program.stdout + program.stderr).decode(errors="replace")

@@ -18,6 +18,22 @@ INNER_ADDRESSES = (
 """The addresses of both ends of a tunnel that has some of its own, the left one's first."""
 
 
+async def join(
+    left: Gateway, right: Gateway, interface: str, cleanup: AsyncExitStack, *, ethernet: bool
+) -> None:
+    """Sets the devices of a program up on both gateways, and routes each site over them.
+
+    Over Ethernet the next hop is the other end's address, over IP the device alone says where packets go.
+    """
+    for end, own, peer in ((left, *INNER_ADDRESSES), (right, *reversed(INNER_ADDRESSES))):
+        await end.node.configure(
+            messages.SetLink(interface, up=True),
+            *(messages.AddAddress(interface, str(own.interface(family))) for family in Family),
+        )
+        via = {family: peer.address(family) for family in Family} if ethernet else None
+        await end.route_to_peer(cleanup, interface=interface, via=via)
+
+
 async def link_up(
     left: Gateway,
     right: Gateway,
