@@ -34,7 +34,7 @@ async def bench(kind: str, tunnel_name: str) -> AsyncGenerator[Bench]:
     vpn, _, suite_name = tunnel_name.partition("/")
     tunnel = all_tunnels()[vpn]
     async with Lab(LabPlan(TOPOLOGY, find(), KINDS[kind])) as lab, AsyncExitStack() as cleanup:
-        established = await tunnel.up(*gateways(lab), tunnel.suites[suite_name or "none"], cleanup)
+        established = await tunnel.up(*gateways(lab), tunnel.variant(suite_name or "none"), cleanup)
         transport = "udp" if ("udp", Family.IPV4) in tunnel.carries else "tcp"
         assert await await_first_reply(lab, established, (transport, Family.IPV4), 15) is not None
         yield Bench(lab, established)

@@ -8,6 +8,8 @@ from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.study.cells import expand
 from tunnelbench.study.library import bundled
 from tunnelbench.study.reading import read_study
+from tunnelbench.study.treatment import Treatment
+from tunnelbench.tunnels import all_tunnels
 
 
 @pytest.mark.parametrize("name", bundled())
@@ -21,4 +23,26 @@ def test_plain_ip_is_the_first_vpn() -> None:
 
 
 def test_what_forwards_single_ports_carries_no_datagrams() -> None:
-    assert {transport for transport, _ in catalogue().vpns["ssh-port-forwarding"].carries} == {"tcp"}
+    carries = catalogue().vpns["ssh-port-forwarding"].carries
+    treatment = Treatment(vpn="ssh-port-forwarding", suite="aes128-gcm", image="bookworm", mtu=1500)
+    assert {transport for transport, _ in carries(treatment)} == {"tcp"}
+
+
+def test_every_vpn_comes_up_with_defaults_alone() -> None:
+    for vpn in catalogue().vpns.values():
+        for topology in all_tunnels()[vpn.name].topologies:
+            outer = min(all_tunnels()[vpn.name].outer_families)
+            objections = {
+                suite: vpn.objection(
+                    Treatment(vpn=vpn.name, suite=suite, outer_ip=outer.value, image="bookworm", mtu=1500),
+                    topology,
+                )
+                for suite in vpn.suites
+            }
+            assert None in objections.values(), objections
+
+
+def test_several_clients_need_remote_access() -> None:
+    treatment = Treatment(vpn="open", suite="none", clients=2, image="bookworm", mtu=1500)
+    objection = catalogue().vpns["open"].objection(treatment, "site-to-site")
+    assert objection == "2 clients need the topology remote-access, not site-to-site"

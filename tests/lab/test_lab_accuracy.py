@@ -33,7 +33,7 @@ from tunnelbench.lab.traffic import (
     UdpSent,
     Uniform,
 )
-from tunnelbench.tunnels.base import NO_SUITE, gateways
+from tunnelbench.tunnels.base import gateways
 from tunnelbench.tunnels.plain import TUNNEL
 
 pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
@@ -54,7 +54,7 @@ async def lab() -> AsyncGenerator[Lab]:
     """Its gateways are kernels, which have the network emulator."""
     plan = LabPlan(TOPOLOGY, find(), dict.fromkeys(TOPOLOGY.gateways, Runtime.KERNEL))
     async with Lab(plan) as lab, AsyncExitStack() as cleanup:
-        await TUNNEL.up(*gateways(lab), NO_SUITE, cleanup)
+        await TUNNEL.up(*gateways(lab), TUNNEL.variant("none"), cleanup)
         yield lab
 
 

@@ -25,7 +25,7 @@ from tunnelbench.load.content import content_of
 from tunnelbench.study.model import Socket
 from tunnelbench.study.quantity import MAXIMUM, Bursts, Rate, SendingRate
 from tunnelbench.study.vocabulary import Direction, InternetProtocol, Transport
-from tunnelbench.tunnels.base import NO_SUITE, gateways
+from tunnelbench.tunnels.base import gateways
 from tunnelbench.tunnels.path import SERVICE_PORT
 from tunnelbench.tunnels.plain import TUNNEL
 
@@ -50,7 +50,7 @@ def carrying(transport: Transport, pattern: Pattern = "stream") -> list[Paramete
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def lab() -> AsyncGenerator[Lab]:
     async with Lab(LabPlan(TOPOLOGIES["site-to-site"], find())) as lab, AsyncExitStack() as cleanup:
-        await TUNNEL.up(*gateways(lab), NO_SUITE, cleanup)
+        await TUNNEL.up(*gateways(lab), TUNNEL.variant("none"), cleanup)
         yield lab
 
 

@@ -27,7 +27,7 @@ from tunnelbench.lab.traffic import (
     TransactionServe,
     TransactionsServed,
 )
-from tunnelbench.tunnels.base import NO_SUITE, gateways
+from tunnelbench.tunnels.base import gateways
 from tunnelbench.tunnels.plain import TUNNEL
 
 pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
@@ -39,7 +39,7 @@ _SECOND = 1_000_000_000
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def lab() -> AsyncGenerator[Lab]:
     async with Lab(LabPlan(TOPOLOGIES["site-to-site"], find())) as lab, AsyncExitStack() as cleanup:
-        await TUNNEL.up(*gateways(lab), NO_SUITE, cleanup)
+        await TUNNEL.up(*gateways(lab), TUNNEL.variant("none"), cleanup)
         yield lab
 
 

@@ -35,7 +35,7 @@ def lab_of(topology: str, *kernels: str, mtu: int = 1500, shaping: Shaping | Non
 
 async def route(lab: Lab) -> None:
     """Plain IP, so that the sites reach each other."""
-    await PLAIN_IP.up(*gateways(lab), PLAIN_IP.suites["none"], AsyncExitStack())
+    await PLAIN_IP.up(*gateways(lab), PLAIN_IP.variant("none"), AsyncExitStack())
 
 
 async def ping(lab: Lab, family: Family, *options: str) -> str:

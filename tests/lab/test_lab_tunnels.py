@@ -64,7 +64,7 @@ class Bench:
 async def bench() -> AsyncGenerator[Bench]:
     image, topology = find(), TOPOLOGIES["site-to-site"]
     wanted = [(all_tunnels()[vpn], suite) for vpn, suite in {*TRIED, *IN_USER_SPACE}]
-    needs = {(tunnel.name, suite): tunnel.needs(tunnel.suites[suite]) for tunnel, suite in wanted}
+    needs = {(tunnel.name, suite): tunnel.needs(tunnel.variant(suite)) for tunnel, suite in wanted}
     placements = await place(image, needs)
     async with AsyncExitStack() as cleanup:
         labs: dict[Runtime, Lab] = {}
@@ -88,7 +88,7 @@ async def settle(node: Node) -> None:
 
 async def up(lab: Lab, vpn: str, suite: str, cleanup: AsyncExitStack) -> Established:
     tunnel = all_tunnels()[vpn]
-    return await tunnel.up(*gateways(lab), tunnel.suites[suite], cleanup)
+    return await tunnel.up(*gateways(lab), tunnel.variant(suite), cleanup)
 
 
 async def state(lab: Lab) -> Mapping[str, tuple[Snapshot, str]]:
@@ -227,5 +227,5 @@ async def test_a_peer_that_does_not_answer_is_given_up(
     tunnel, before = all_tunnels()[vpn], await state(lab)
     with pytest.raises(NodeError, match=r"(not ready within 1 s|before it was ready); its last lines:\n\S"):
         async with asyncio.timeout(HANGS_SECONDS), AsyncExitStack() as cleanup:
-            await tunnel.up(dataclasses.replace(left, peer=nowhere), right, tunnel.suites[suite], cleanup)
+            await tunnel.up(dataclasses.replace(left, peer=nowhere), right, tunnel.variant(suite), cleanup)
     await assert_as_before(lab, before)

@@ -18,7 +18,7 @@ from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.messages import AddRoute
 from tunnelbench.lab.topology import TOPOLOGIES, Family
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Established, Suite, Tunnel, gateways
+from tunnelbench.tunnels.base import Established, Suite, Tunnel, Variant, gateways
 from tunnelbench.witness.evidence import Verdict
 from tunnelbench.witness.witness import await_first_reply, examine
 
@@ -29,27 +29,33 @@ pytestmark = pytest.mark.lab
 class Scene:
     lab: Lab
     tunnel: Tunnel
-    suite: Suite
+    variant: Variant
     established: Established
 
     async def verdict(self, suite: Suite | None = None) -> Verdict:
-        return await examine(self.lab, self.established, suite or self.suite, self.tunnel.carries, seconds=3)
+        return await examine(
+            self.lab,
+            self.established,
+            suite or self.variant.suite,
+            self.tunnel.carried(self.variant),
+            seconds=3,
+        )
 
 
 @asynccontextmanager
 async def scene(name: str, suite_name: str) -> AsyncGenerator[Scene]:
     """A tunnel that is up, in a lab of its own."""
     tunnel = all_tunnels()[name]
-    suite = tunnel.suites[suite_name]
+    variant = tunnel.variant(suite_name)
     image = find()
     topology = TOPOLOGIES["site-to-site"]
     async with Lab(LabPlan(topology, image)) as lab:
-        missing = await missing_features(lab.nodes["gw1"], tunnel.needs(suite).features)
+        missing = await missing_features(lab.nodes["gw1"], tunnel.needs(variant).features)
     runtimes = dict.fromkeys(topology.gateways, Runtime.KERNEL if missing else Runtime.NAMESPACE)
     async with Lab(LabPlan(topology, image, runtimes)) as lab, AsyncExitStack() as cleanup:
-        established = await tunnel.up(*gateways(lab), suite, cleanup)
+        established = await tunnel.up(*gateways(lab), variant, cleanup)
         assert await await_first_reply(lab, established, ("udp", Family.IPV4), 10) is not None
-        yield Scene(lab, tunnel, suite, established)
+        yield Scene(lab, tunnel, variant, established)
 
 
 async def test_a_good_tunnel_is_proven_again_and_again() -> None:

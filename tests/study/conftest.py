@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 
 from tunnelbench.study.catalogue import Catalogue, Load, Vpn
 from tunnelbench.study.model import Socket
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment
 from tunnelbench.study.vocabulary import BUILT_IN_PROFILES, InternetProtocol, Profile, Transport
 
-EVERYTHING: frozenset[tuple[Transport, InternetProtocol]] = frozenset(
-    (transport, ip) for transport in get_args(Transport) for ip in get_args(InternetProtocol)
-)
-TCP_ONLY: frozenset[tuple[Transport, InternetProtocol]] = frozenset({("tcp", "ipv4"), ("tcp", "ipv6")})
+
+def tcp_alone(_: Treatment) -> frozenset[tuple[Transport, InternetProtocol]]:
+    return frozenset({("tcp", "ipv4"), ("tcp", "ipv6")})
+
+
+def no_tap_over_tcp(treatment: Treatment, _topology: str) -> str | None:
+    return "no tap over tcp" if treatment.options == "carrier=tcp device=tap" else None
 
 
 @pytest.fixture(scope="session")
@@ -27,14 +29,21 @@ def catalogue() -> Catalogue:
         "aes128-gcm",
     )
     vpns = (
-        Vpn("open", "Plain IP", ("none",), EVERYTHING, encrypted=False),
-        Vpn("ipip", "IPIP", ("none",), EVERYTHING, encrypted=False),
-        Vpn("gre", "GRE", ("none",), EVERYTHING, encrypted=False),
-        Vpn("ipsec-manual", "IPsec with manual keys", manual, EVERYTHING, encrypted=True),
-        Vpn("openvpn", "OpenVPN", openvpn, EVERYTHING, encrypted=True),
-        Vpn("ssh-port-forwarding", "SSH port forwarding", ssh, TCP_ONLY, encrypted=True),
-        Vpn("ssh-vpn", "SSH with a virtual interface", ssh, EVERYTHING, encrypted=True),
-        Vpn("wireguard-go", "WireGuard (wireguard-go)", ("chacha20-poly1305",), EVERYTHING, encrypted=True),
+        Vpn("open", "Plain IP", ("none",), encrypted=False),
+        Vpn("ipip", "IPIP", ("none",), encrypted=False),
+        Vpn("gre", "GRE", ("none",), encrypted=False),
+        Vpn("ipsec-manual", "IPsec with manual keys", manual, encrypted=True),
+        Vpn(
+            "openvpn",
+            "OpenVPN",
+            openvpn,
+            encrypted=True,
+            options={"device": ("tun", "tap"), "carrier": ("udp", "tcp")},
+            objection=no_tap_over_tcp,
+        ),
+        Vpn("ssh-port-forwarding", "SSH port forwarding", ssh, encrypted=True, carries=tcp_alone),
+        Vpn("ssh-vpn", "SSH with a virtual interface", ssh, encrypted=True),
+        Vpn("wireguard-go", "WireGuard (wireguard-go)", ("chacha20-poly1305",), encrypted=True),
     )
     loads = (
         Load("engine", frozenset({"content", "sending"}), lambda _point, _socket: None),
@@ -51,6 +60,7 @@ def catalogue() -> Catalogue:
         {vpn.name: vpn for vpn in vpns},
         {load.name: load for load in loads},
         {profile.name: profile for profile in profiles},
+        {"l2f": "nobody speaks it"},
     )
 
 

@@ -21,11 +21,28 @@ from tunnelbench.study.nearest import nearest
     ],
 )
 def test_patterns(catalogue: Catalogue, pattern: str, tunnels: list[tuple[str, str]]) -> None:
-    assert list(catalogue.tunnels(pattern)) == tunnels
+    assert [(choice.vpn, choice.suite) for choice in catalogue.tunnels(pattern)] == tunnels
+
+
+@pytest.mark.parametrize(
+    ("assignments", "options"),
+    [
+        ("", [""]),
+        ("carrier=udp", [""]),
+        ("carrier=tcp", ["carrier=tcp"]),
+        ("device=tap carrier=tcp", ["carrier=tcp device=tap"]),
+        ("carrier=udp,tcp", ["", "carrier=tcp"]),
+        ("carrier=* device=*", ["", "device=tap", "carrier=tcp", "carrier=tcp device=tap"]),
+    ],
+)
+def test_options(catalogue: Catalogue, assignments: str, options: list[str]) -> None:
+    """The default goes without saying."""
+    choices = catalogue.tunnels(f"openvpn/aes-256-gcm {assignments}")
+    assert [choice.options for choice in choices] == options
 
 
 def test_a_star_means_every_suite(catalogue: Catalogue) -> None:
-    assert [suite for _, suite in catalogue.tunnels("ipsec-manual/*")] == list(
+    assert [choice.suite for choice in catalogue.tunnels("ipsec-manual/*")] == list(
         catalogue.vpns["ipsec-manual"].suites
     )
 
@@ -40,6 +57,11 @@ def test_a_star_means_every_suite(catalogue: Catalogue) -> None:
         ("ssh-vpn/", "ssh-vpn has no suite ''", "Valid suites of ssh-vpn: aes128-cbc-sha1"),
         ("ssh-vpn/blowfish*", "ssh-vpn has no suite 'blowfish*'", "Valid suites of ssh-vpn"),
         ("ssh-vpn", "'ssh-vpn' has several suites", "ssh-vpn/* for all"),
+        ("openvpn/* carier=tcp", "openvpn has no option 'carier'", "Did you mean 'carrier'?"),
+        ("openvpn/* carrier=dcp", "openvpn has no carrier 'dcp'", "Did you mean 'udp'?"),
+        ("openvpn/* carrier", "openvpn has no carrier ''", "Valid levels of carrier: udp, tcp"),
+        ("ipip mode=x", "ipip has no option 'mode'", "ipip has no options."),
+        ("l2f", "there is no l2f to be had: nobody speaks it", ""),
     ],
 )
 def test_unknown_names(catalogue: Catalogue, pattern: str, message: str, advice: str) -> None:
@@ -62,4 +84,4 @@ def test_nothing_is_near_to_nonsense(catalogue: Catalogue) -> None:
 
 def test_a_vpn_without_suites_is_refused() -> None:
     with pytest.raises(ValueError, match="no suite"):
-        Vpn("open", "Plain IP", (), frozenset(), encrypted=False)
+        Vpn("open", "Plain IP", (), encrypted=False)

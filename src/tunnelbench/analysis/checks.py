@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
-from tunnelbench.analysis.frames import CELL, POINT, TREATMENT, instance_values
+from tunnelbench.analysis.frames import CELL, LAB, POINT, TREATMENT, instance_values
 from tunnelbench.analysis.intervals import CONFIDENCE, attainable_confidence
 from tunnelbench.analysis.warnings import (
     BaselineDrift,
@@ -20,9 +20,8 @@ from tunnelbench.analysis.warnings import (
     TooFewInstances,
     UnstableCell,
 )
-from tunnelbench.study.catalogue import BASELINE_VPN
-from tunnelbench.study.cells import Treatment
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import BASELINE_VPN, Treatment
 
 METRIC = "throughput"
 """The metric whose spread and drift are checked; the others follow it."""
@@ -73,7 +72,7 @@ def too_few_instances(summary: pl.DataFrame, confidence: float = CONFIDENCE) -> 
 def missing_baselines(trials: pl.DataFrame) -> Iterator[MissingBaseline]:
     """Rounds in which a result has no baseline of its runtime, image, MTU and point."""
     values = instance_values(trials)
-    place = ("campaign_round", "runtime", "image", "mtu", *POINT)
+    place = ("campaign_round", "runtime", *LAB, *POINT)
     is_baseline = pl.col("vpn") == BASELINE_VPN
     alone = values.filter(~is_baseline).join(
         values.filter(is_baseline), on=place, how="anti", nulls_equal=True

@@ -10,8 +10,11 @@ from __future__ import annotations
 import polars as pl
 
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment
 
-TREATMENT = ("vpn", "suite", "image", "mtu")
+TREATMENT = tuple(Treatment.model_fields)
+LAB = ("clients", "image", "mtu")
+"""What of a treatment a baseline shares."""
 POINT = tuple(Point.model_fields)
 CELL = ("runtime", *TREATMENT, *POINT)
 """The columns that tell cells apart; the same cell in two runtimes is two rows of every result."""
@@ -23,6 +26,9 @@ TRIALS = pl.Schema(
         "runtime": pl.String,
         "vpn": pl.String,
         "suite": pl.String,
+        "options": pl.String,
+        "outer_ip": pl.String,
+        "clients": pl.Int64,
         "image": pl.String,
         "mtu": pl.Int64,
         "transport": pl.String,

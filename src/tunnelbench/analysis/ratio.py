@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from tunnelbench.analysis.frames import POINT
-from tunnelbench.study.catalogue import BASELINE_VPN
+from tunnelbench.analysis.frames import LAB, POINT
+from tunnelbench.study.treatment import BASELINE_VPN
 
-PAIRING = ("campaign_round", "runtime", "image", "mtu", *POINT, "metric")
-"""A baseline is that of the same round, runtime, image, MTU and point."""
+PAIRING = ("campaign_round", "runtime", *LAB, *POINT, "metric")
+"""A baseline is that of the same round, runtime, lab and point."""
 
 
 def with_ratio(values: pl.DataFrame) -> pl.DataFrame:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from tunnelbench.analysis.intervals import attainable_confidence
-from tunnelbench.study.cells import Treatment
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment
 
 
 class MeasurementWarning(Protocol):

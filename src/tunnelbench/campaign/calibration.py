@@ -15,10 +15,11 @@ from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Lab, LabPlan
 from tunnelbench.lab.topology import TOPOLOGIES
 from tunnelbench.store.model import CalibrationRecord, TrialRecord, WarningRecord
-from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.cells import Cell
 from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import MAXIMUM, parse_sending_rate
-from tunnelbench.tunnels.base import NO_SUITE, gateways
+from tunnelbench.study.treatment import Treatment
+from tunnelbench.tunnels.base import gateways
 from tunnelbench.tunnels.plain import TUNNEL
 
 _TOPOLOGY = TOPOLOGIES["host-to-host"]
@@ -73,7 +74,7 @@ async def calibrate(
 async def _measure(points: Sequence[Point], image: Image, mtu: int, course: Course) -> list[TrialRecord]:
     method = course.method.model_copy(update=_METHOD)
     async with Lab(LabPlan(_TOPOLOGY, image, {}, mtu)) as lab, AsyncExitStack() as cleanup:
-        established = await TUNNEL.up(*gateways(lab), NO_SUITE, cleanup)
+        established = await TUNNEL.up(*gateways(lab), TUNNEL.variant("none"), cleanup)
         bench = Bench(lab, established, course.socket, course.contents)
         return [await run_trial(bench, point, position, method) for position, point in enumerate(points)]
 

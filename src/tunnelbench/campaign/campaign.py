@@ -16,6 +16,7 @@ from tunnelbench.campaign.labs import Labs
 from tunnelbench.campaign.machine import versions
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.runner import run_plan
+from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.lab.features import NETEM, Needs
@@ -29,11 +30,11 @@ from tunnelbench.plan.rounds import Plan, instance_key, make_plan
 from tunnelbench.store.model import CalibrationRecord, CampaignRecord, InstanceRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.study.cells import Cell, Treatment, expand
+from tunnelbench.study.cells import Cell, expand
 from tunnelbench.study.contents import read_contents
 from tunnelbench.study.model import Method, Study
 from tunnelbench.study.reading import parse_study
-from tunnelbench.tunnels import all_tunnels
+from tunnelbench.study.treatment import Treatment
 
 INTERRUPTED = "it was interrupted"
 
@@ -150,8 +151,7 @@ async def _require_load_programs(image: Image, cells: Iterable[Cell]) -> None:
 
 
 def _needs(treatment: Treatment, study: Study) -> Needs:
-    tunnel = all_tunnels()[treatment.vpn]
-    needs = tunnel.needs(tunnel.suites[treatment.suite])
+    needs = tunnel_of(treatment).needs(variant_of(treatment))
     if not _shaping(study).needs_emulation:
         return needs
     return replace(needs, features=needs.features | {NETEM})

@@ -6,6 +6,8 @@ from collections import defaultdict
 from functools import cache
 
 from tunnelbench.campaign.traffic import traffic_of
+from tunnelbench.campaign.variants import tunnel_of, variant_of
+from tunnelbench.lab import image as images
 from tunnelbench.load import drivers
 from tunnelbench.load.base import LoadDriver
 from tunnelbench.load.profiles import Profile as ReadyProfile
@@ -13,8 +15,11 @@ from tunnelbench.load.profiles import profiles
 from tunnelbench.study.catalogue import Catalogue, Load, Vpn
 from tunnelbench.study.model import Socket
 from tunnelbench.study.points import Point
-from tunnelbench.study.vocabulary import BUILT_IN_PROFILES, Profile
+from tunnelbench.study.treatment import Treatment
+from tunnelbench.study.vocabulary import BUILT_IN_PROFILES, InternetProtocol, Profile, Transport
 from tunnelbench.tunnels import all_tunnels
+from tunnelbench.tunnels.base import Place
+from tunnelbench.tunnels.unavailable import UNAVAILABLE
 
 
 @cache
@@ -25,14 +30,29 @@ def catalogue() -> Catalogue:
             name=name,
             title=tunnel.title,
             suites=tuple(tunnel.suites),
-            carries=frozenset((transport, family.value) for transport, family in tunnel.carries),
             encrypted=any(suite.encrypts for suite in tunnel.suites.values()),
+            options={option.name: option.levels for option in tunnel.options.values()},
+            carries=_carried,
+            objection=_objection,
         )
         for name, tunnel in all_tunnels().items()
     }
     loads = {name: _load(driver) for name, driver in drivers().items()}
     named = [*BUILT_IN_PROFILES, *map(_profile, profiles().values())]
-    return Catalogue(vpns, loads, {profile.name: profile for profile in named})
+    unavailable = {name: one.reason for name, one in UNAVAILABLE.items()}
+    return Catalogue(vpns, loads, {profile.name: profile for profile in named}, unavailable)
+
+
+def _carried(treatment: Treatment) -> frozenset[tuple[Transport, InternetProtocol]]:
+    carried = tunnel_of(treatment).carried(variant_of(treatment))
+    return frozenset((transport, family.value) for transport, family in carried)
+
+
+def _objection(treatment: Treatment, topology: str) -> str | None:
+    if treatment.clients > 1 and topology != "remote-access":
+        return f"{treatment.clients} clients need the topology remote-access, not {topology}"
+    place = Place(images.release_of(treatment.image), topology, treatment.clients)
+    return tunnel_of(treatment).objection(variant_of(treatment), place)
 
 
 def _profile(ready: ReadyProfile) -> Profile:

@@ -11,6 +11,7 @@ from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.packets import PacketFiles
 from tunnelbench.campaign.trial import Bench, run_trial
+from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
@@ -18,7 +19,6 @@ from tunnelbench.lab.topology import Family
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import Established, Traffic, gateways
 from tunnelbench.witness.evidence import Evidence
 from tunnelbench.witness.witness import await_first_reply, examine
@@ -76,16 +76,16 @@ async def _measure(
     observer: Observer,
     cleanup: AsyncExitStack,
 ) -> End:
-    tunnel = all_tunnels()[instance.treatment.vpn]
-    suite = tunnel.suites[instance.treatment.suite]
+    tunnel, variant = tunnel_of(instance.treatment), variant_of(instance.treatment)
+    carried = tunnel.carried(variant)
     clock = asyncio.get_running_loop().time
     began = clock()
     try:
         async with asyncio.timeout(_UP_SECONDS):
-            established = await tunnel.up(*gateways(lab), suite, cleanup)
+            established = await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
     except TimeoutError:
         return End("failed", f"{tunnel.title} did not come up within {_UP_SECONDS:g} s")
-    first: Traffic = min(tunnel.carries, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
+    first: Traffic = min(carried, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
     up_seconds = clock() - began
     reply_seconds = await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS)
     if reply_seconds is None:
@@ -94,7 +94,7 @@ async def _measure(
             f"no payload came through within {_FIRST_REPLY_SECONDS:g} s after both ends said they were up",
             log_tail=_log_tail(established),
         )
-    verdict = await examine(lab, established, suite, tunnel.carries)
+    verdict = await examine(lab, established, variant.suite, carried)
     if verdict.refusal is not None:
         return End("refused", verdict.refusal, verdict.evidence, _log_tail(established))
     store.prove(identity, verdict.evidence, (up_seconds + reply_seconds) * 1000)

@@ -64,9 +64,9 @@ def _ready(findings: Sequence[Finding]) -> bool:
 
 def _places(image: images.Image) -> Places:
     needs = {
-        (name, suite.name): tunnel.needs(suite)
+        (name, suite): tunnel.needs(tunnel.variant(suite))
         for name, tunnel in all_tunnels().items()
-        for suite in tunnel.suites.values()
+        for suite in tunnel.suites
     }
     return asyncio.run(place(image, needs))
 

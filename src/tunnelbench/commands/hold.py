@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 
+from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab import holder_messages as messages
 from tunnelbench.lab import image as images
@@ -17,8 +18,8 @@ from tunnelbench.lab.holder import HeldLab, Report, hold
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.runtimes import place
 from tunnelbench.lab.topology import TOPOLOGIES, Family
-from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Established, Tunnel, gateways
+from tunnelbench.study.treatment import Treatment
+from tunnelbench.tunnels.base import Established, Suite, Traffic, gateways
 from tunnelbench.tunnels.path import SERVICE_PORT, target
 from tunnelbench.witness.witness import await_first_reply, examine
 
@@ -31,49 +32,50 @@ class Wish(msgspec.Struct, frozen=True):
     """What lab is wanted; `runtime` is None for `auto`."""
 
     name: str
-    vpn: str
-    suite: str
+    levels: dict[str, str | int]
+    """Those of the treatment."""
     topology: str
     runtime: Runtime | None
-    image: str
-    mtu: int
+
+    @property
+    def treatment(self) -> Treatment:
+        """What is to be brought up."""
+        return Treatment.model_validate(self.levels)
 
     @property
     def tunnel(self) -> str:
-        """The VPN and its suite, as studies write it."""
-        return f"{self.vpn}/{self.suite}"
+        """The VPN, its suite and what is unusual about it."""
+        return self.treatment.tunnel
 
 
 @asynccontextmanager
 async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
     """The lab that is wished for, with its tunnel up and looked at, and an iperf3 server on the last host."""
-    tunnel = all_tunnels()[wish.vpn]
-    suite = tunnel.suites[wish.suite]
-    image = images.find(wish.image)
+    tunnel, variant = tunnel_of(wish.treatment), variant_of(wish.treatment)
+    image = images.find(wish.treatment.image)
     topology = TOPOLOGIES[wish.topology]
     report("asking where the gateways can run")
-    placement = (await place(image, {wish.tunnel: tunnel.needs(suite)}, wish.runtime))[wish.tunnel]
+    placement = (await place(image, {wish.tunnel: tunnel.needs(variant)}, wish.runtime))[wish.tunnel]
     if placement.runtime is None:
         raise UserError(
             f"{wish.tunnel} can't run: {placement.reason}", advice="See what can: tunnelbench doctor"
         )
     report("starting the nodes")
     runtimes = dict.fromkeys(topology.gateways, placement.runtime)
-    async with Lab(LabPlan(topology, image, runtimes, wish.mtu)) as lab:
+    async with Lab(LabPlan(topology, image, runtimes, wish.treatment.mtu)) as lab:
         report(f"bringing {tunnel.title} up")
         _, right = lab.sites
         try:
             async with asyncio.timeout(_UP_SECONDS):
                 # Nothing of the tunnel outlives the nodes, so it needs no end of its own.
-                established = await tunnel.up(*gateways(lab), suite, AsyncExitStack())
+                established = await tunnel.up(*gateways(lab, variant.outer), variant, AsyncExitStack())
         except TimeoutError:
             raise UserError(f"{wish.tunnel} did not come up within {_UP_SECONDS:g} s") from None
         # Programs try the first address of a name, and many only that.
-        await lab.give_names(
-            [family for family in Family if any(family in traffic for traffic in tunnel.carries)]
-        )
+        carried = tunnel.carried(variant)
+        await lab.give_names([family for family in Family if any(family in traffic for traffic in carried)])
         report("looking at the wire")
-        proof = await _prove(lab, established, tunnel, wish.suite)
+        proof = await _prove(lab, established, variant.suite, carried)
         server = await lab.nodes[right.host].spawn("iperf3", "--server", "--forceflush")
         await server.line("Server listening", _SERVER_SECONDS)
 
@@ -100,8 +102,8 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
                 process_id=os.getpid(),
                 tunnel=wish.tunnel,
                 topology=wish.topology,
-                image=wish.image,
-                mtu=wish.mtu,
+                image=wish.treatment.image,
+                mtu=wish.treatment.mtu,
                 runtime=placement.runtime,
                 reason=placement.reason,
                 proof=proof,
@@ -112,11 +114,11 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
         )
 
 
-async def _prove(lab: Lab, established: Established, tunnel: Tunnel, suite: str) -> str:
-    first = min(tunnel.carries, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
+async def _prove(lab: Lab, established: Established, suite: Suite, carried: frozenset[Traffic]) -> str:
+    first = min(carried, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
     if await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS) is None:
         return f"refused: no payload came through within {_FIRST_REPLY_SECONDS:g} s"
-    verdict = await examine(lab, established, tunnel.suites[suite], tunnel.carries)
+    verdict = await examine(lab, established, suite, carried)
     if verdict.refusal is not None:
         return f"refused: {verdict.refusal}"
     seen = verdict.evidence.marker_forward or verdict.evidence.marker_reverse

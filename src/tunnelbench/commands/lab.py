@@ -21,7 +21,10 @@ from tunnelbench.lab import attach, rendezvous
 from tunnelbench.lab import image as images
 from tunnelbench.lab.holder_messages import ComingUp, Description
 from tunnelbench.lab.topology import TOPOLOGIES
+from tunnelbench.study.catalogue import Choice
 from tunnelbench.study.nearest import advice_on
+from tunnelbench.study.treatment import Treatment
+from tunnelbench.study.vocabulary import InternetProtocol
 from tunnelbench.tunnels import all_tunnels
 
 lab_app = typer.Typer(no_args_is_help=True, help="Keep a lab open, and work in it by hand.")
@@ -54,6 +57,12 @@ def up(
             metavar="[VPN[/SUITE]]", help="What joins the sites.", autocompletion=_complete_tunnels
         ),
     ] = "open",
+    options: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[OPTION=LEVEL]...", help="Levels of the VPN's options."),
+    ] = None,
+    outer: Annotated[str, typer.Option(help="IP between the gateways: ipv4 or ipv6.")] = "ipv4",
+    clients: Annotated[int, typer.Option(min=1, max=64, help="Clients of a remote-access lab.")] = 1,
     name: Name = _DEFAULT_NAME,
     topology: Annotated[
         str, typer.Option(help="The network to build.", autocompletion=lambda: list(TOPOLOGIES))
@@ -68,8 +77,19 @@ def up(
         raise UserError(
             f"unknown topology '{topology}'", advice=advice_on(topology, TOPOLOGIES, "topologies")
         )
-    vpn, suite = _tunnel(tunnel)
-    wish = Wish(name, vpn, suite, topology, parse_runtime(runtime), _ready_image(image), mtu)
+    choice = _choice(tunnel, options or [])
+    treatment = Treatment(
+        vpn=choice.vpn,
+        suite=choice.suite,
+        options=choice.options,
+        outer_ip=_internet_protocol(outer),
+        clients=clients,
+        image=_ready_image(image),
+        mtu=mtu,
+    )
+    if objection := catalogue().vpns[choice.vpn].objection(treatment, topology):
+        raise UserError(f"{treatment.tunnel}: {objection}")
+    wish = Wish(name, treatment.model_dump(), topology, parse_runtime(runtime))
     console = Console(stderr=True)
     with console.status("starting") as status:
 
@@ -132,16 +152,27 @@ def list_command(as_json: Json = False) -> None:
     Console().print(table)
 
 
-def _tunnel(pattern: str) -> tuple[str, str]:
-    """The VPN and its suite; where none is named, the first AEAD, else the first of all."""
-    vpn, slash, _ = pattern.partition("/")
+def _choice(tunnel: str, options: list[str]) -> Choice:
+    """The tunnel that is meant; where no suite is named, the first AEAD, else the first of all."""
+    vpn, slash, _ = tunnel.partition("/")
     if not slash and vpn in all_tunnels():
         suites = all_tunnels()[vpn].suites.values()
-        return vpn, min(suites, key=lambda suite: suite.integrity != "with the cipher").name
+        tunnel = f"{vpn}/{min(suites, key=lambda suite: suite.integrity != 'with the cipher').name}"
+    pattern = " ".join([tunnel, *options])
     found, *others = catalogue().tunnels(pattern)
     if others:
-        raise UserError(f"{pattern} means {len(others) + 1} tunnels", advice="A lab has one; name its suite.")
+        raise UserError(
+            f"{pattern} means {len(others) + 1} tunnels", advice="A lab has one; name its suite and options."
+        )
     return found
+
+
+def _internet_protocol(name: str) -> InternetProtocol:
+    match name:
+        case "ipv4" | "ipv6":
+            return name
+        case _:
+            raise UserError(f"unknown IP version '{name}'", advice="Valid IP versions: ipv4, ipv6.")
 
 
 def _ready_image(name: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterable
+from itertools import product
 from typing import Annotated, get_args
 
 import typer
@@ -12,15 +14,16 @@ from rich.table import Table
 
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.load import drivers
-from tunnelbench.study.catalogue import Vpn
 from tunnelbench.study.library import bundled
 from tunnelbench.study.vocabulary import Transport
 from tunnelbench.tunnels import all_tunnels
+from tunnelbench.tunnels.base import Traffic, Tunnel, written
+from tunnelbench.tunnels.unavailable import UNAVAILABLE
 
 list_app = typer.Typer(no_args_is_help=True, help="List VPNs, suites, studies, load tools and profiles.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Row = dict[str, str | list[str]]
+Row = dict[str, str | list[str] | dict[str, list[str]]]
 
 
 def _vpn_names() -> list[str]:
@@ -30,22 +33,24 @@ def _vpn_names() -> list[str]:
 @list_app.command()
 def vpns(as_json: Json = False) -> None:
     """Every VPN: its name, what it is, how many suites it has, what it carries, what handles its packets."""
-    known = catalogue().vpns.values()
+    found = all_tunnels().values()
     if as_json:
-        _print_json([_everything_about(vpn) for vpn in known])
+        _print_json([*map(_everything_about, found), *_unavailable()])
         return
     _print_table(
         [
             {
-                "name": vpn.name,
-                "title": vpn.title,
-                "suites": str(len(vpn.suites)),
-                "carries": _carries(vpn),
-                "packets": "kernel" if all_tunnels()[vpn.name].in_kernel else "program",
+                "name": tunnel.name,
+                "title": tunnel.title,
+                "suites": str(len(tunnel.suites)),
+                "carries": _carries(tunnel.carries),
+                "packets": " or ".join(_handlers(tunnel)),
             }
-            for vpn in known
+            for tunnel in found
         ]
     )
+    for name, one in UNAVAILABLE.items():
+        typer.echo(f"\n{name} ({one.title}) can't be had: {one.reason}.")
 
 
 @list_app.command()
@@ -55,13 +60,30 @@ def suites(
 ) -> None:
     """Every cipher suite, as studies name it."""
     chosen = [vpn] if vpn else list(all_tunnels())
-    pairs = [pair for name in chosen for pair in catalogue().tunnels(f"{name}/*")]
-    rows: list[Row] = []
-    for name, suite_name in pairs:
-        suite = all_tunnels()[name].suites[suite_name]
-        rows.append(
-            {"name": f"{name}/{suite_name}", "encryption": suite.encryption, "integrity": suite.integrity}
-        )
+    rows: list[Row] = [
+        {
+            "name": f"{choice.vpn}/{choice.suite}",
+            "encryption": all_tunnels()[choice.vpn].suites[choice.suite].encryption,
+            "integrity": all_tunnels()[choice.vpn].suites[choice.suite].integrity,
+        }
+        for name in chosen
+        for choice in catalogue().tunnels(f"{name}/*")
+    ]
+    _show(rows, as_json)
+
+
+@list_app.command()
+def options(
+    vpn: Annotated[str | None, typer.Argument(help="One VPN alone.", autocompletion=_vpn_names)] = None,
+    as_json: Json = False,
+) -> None:
+    """Every option of VPNs besides the suite, the default level first."""
+    chosen = [choice.vpn for choice in catalogue().tunnels(f"{vpn}/*")[:1]] if vpn else list(all_tunnels())
+    rows: list[Row] = [
+        {"vpn": name, "option": option.name, "levels": list(option.levels), "meaning": option.meaning}
+        for name in chosen
+        for option in all_tunnels()[name].options.values()
+    ]
     _show(rows, as_json)
 
 
@@ -99,26 +121,46 @@ def profiles(as_json: Json = False) -> None:
     _show(rows, as_json)
 
 
-def _everything_about(vpn: Vpn) -> Row:
+def _everything_about(tunnel: Tunnel) -> Row:
     return {
-        "name": vpn.name,
-        "title": vpn.title,
-        "suites": list(vpn.suites),
-        "carries": sorted(f"{transport} over {ip}" for transport, ip in vpn.carries),
-        "packets": "in the kernel" if all_tunnels()[vpn.name].in_kernel else "through a program",
+        "name": tunnel.name,
+        "title": tunnel.title,
+        "suites": list(tunnel.suites),
+        "options": {option.name: list(option.levels) for option in tunnel.options.values()},
+        "carries": sorted(f"{transport} over {family.value}" for transport, family in tunnel.carries),
+        "outer_ip": sorted(tunnel.outer_families),
+        "topologies": sorted(tunnel.topologies),
+        "packets": _handlers(tunnel),
     }
 
 
-def _carries(vpn: Vpn) -> str:
+def _unavailable() -> list[Row]:
+    return [
+        {"name": name, "title": one.title, "unavailable": one.reason} for name, one in UNAVAILABLE.items()
+    ]
+
+
+def _handlers(tunnel: Tunnel) -> list[str]:
+    """What handles the packets of its variants: the kernel, a program, or, by option, either."""
+    names = list(tunnel.options)
+    variants = (
+        tunnel.variant(next(iter(tunnel.suites)), dict(zip(names, levels, strict=True)))
+        for levels in product(*(option.levels for option in tunnel.options.values()))
+    )
+    return sorted({"kernel" if tunnel.in_kernel(variant) else "program" for variant in variants})
+
+
+def _carries(carried: Iterable[Traffic]) -> str:
     """IP versions, with the transports where not every one is carried: `IPv4, IPv6`, `TCP; IPv4`."""
+    all_carried = frozenset(carried)
     transports: dict[tuple[str, ...], list[str]] = {}
-    for transport in sorted({transport for transport, _ in vpn.carries}):
-        families = tuple(sorted(ip for carried, ip in vpn.carries if carried == transport))
+    for transport in sorted({transport for transport, _ in all_carried}):
+        families = tuple(sorted(written(family) for carried, family in all_carried if carried == transport))
         transports.setdefault(families, []).append(transport.upper())
     return " / ".join(
-        ", ".join(ip.replace("ip", "IP") for ip in families)
+        ", ".join(families)
         if len(names) == len(get_args(Transport))
-        else f"{', '.join(names)}; {', '.join(ip.replace('ip', 'IP') for ip in families)}"
+        else f"{', '.join(names)}; {', '.join(families)}"
         for families, names in transports.items()
     )
 
@@ -139,5 +181,5 @@ def _print_table(rows: list[Row]) -> None:
     for column in rows[0]:
         table.add_column(column, overflow="fold", no_wrap=column in ("name", "carries"))
     for row in rows:
-        table.add_row(*(", ".join(cell) if isinstance(cell, list) else cell for cell in row.values()))
+        table.add_row(*(cell if isinstance(cell, str) else ", ".join(cell) for cell in row.values()))
     Console().print(table)

@@ -119,6 +119,17 @@ def ensure(name: str = DEFAULT_IMAGE, progress: Report = lambda _: None) -> Imag
     return find(name)
 
 
+def release_of(name: str) -> str | None:
+    """The Debian release of the image of that name, built or not; None where nobody can know it."""
+    if name in RELEASES:
+        return name
+    description = _images() / name / DESCRIPTION
+    try:
+        return json.loads(description.read_text()).get("release")
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
 def list_images() -> list[Image]:
     """All complete images, by name."""
     found = (_read(path) for path in sorted(_images().glob("*")))

@@ -36,8 +36,8 @@ async def place(
     """Decides for each of `wanted` where its gateways run.
 
     Namespaces where this machine's kernel has all that is needed, else kernels where the image's kernel has
-    it, else nowhere. What hands every packet to a program goes nowhere rather than into a kernel node unless
-    `forced` says so: system calls there cost about thirty times more. Asks one throw-away node of each kind
+    it, else nowhere. What hands every packet to a program is slow in a kernel node, where system calls cost
+    about thirty times more; the reason says so. Asks one throw-away node of each kind
     at most. Raises UserError where this machine can't make nodes at all.
     """
     features = frozenset[Feature]().union(*(needs.features for needs in wanted.values()))
@@ -99,14 +99,9 @@ def _place_one(needs: Needs, forced: Runtime | None, here: _Survey, there: _Surv
         return Placement(Runtime.NAMESPACE, f"{here.kernel} has what it needs")
     if there.missing(needs) or there.failure:
         return Placement(None, f"{here.complaint(needs)}, and {there.complaint(needs)}; {_OTHER_IMAGE}")
-    if needs.user_space:
-        return Placement(
-            None,
-            f"{here.complaint(needs)}; {there.kernel} has all it needs, but slows VPNs in user space down "
-            "manifold, so it must be asked for: --runtime kernel",
-        )
     has = "has them" if len(here.missing(needs)) > 1 or here.missing(needs)[0].endswith("s") else "has it"
-    return Placement(Runtime.KERNEL, f"{here.complaint(needs)}; {there.kernel} {has}")
+    slowly = ", though it slows programs that handle packets down manifold" if needs.user_space else ""
+    return Placement(Runtime.KERNEL, f"{here.complaint(needs)}; {there.kernel} {has}{slowly}")
 
 
 async def _survey_here(node: Node, features: Iterable[Feature]) -> _Survey:

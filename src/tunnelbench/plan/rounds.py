@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from random import Random
 from typing import Literal, TypeVar
 
-from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.cells import Cell
 from tunnelbench.study.fields import Frozen
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment
 
 Runtime = Literal["namespace", "kernel"]
 """Where the gateways of an instance run."""

@@ -25,8 +25,8 @@ from tunnelbench.report.content import (
 )
 from tunnelbench.report.wording import point_title, printable, some_of
 from tunnelbench.store.read import CampaignData
-from tunnelbench.study.cells import Treatment
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
 
 LEVELS = (*TREATMENT, *POINT)
@@ -46,7 +46,7 @@ def collect(data: CampaignData) -> Content:
     cells, instances, trials = data.cells(), data.instances(), data.trials()
     names = _names(cells, instances)
     summary, processor = summarise(trials), summarise(processor_totals(data.node_costs()))
-    doubts = (*_doubts(data.warnings(), instances, names), *_doubts_about(trials, summary))
+    doubts = (*_doubts(data.warnings(), names), *_doubts_about(trials, summary))
     summary = without_idle_ratios(summary)
     results = _results(summary, processor, _proofs(instances), names)
     return Content(
@@ -246,12 +246,9 @@ def _skipped_cells(cells: polars.DataFrame, names: Names) -> Iterable[Unmeasured
             yield Unmeasured(tunnel, None, "skipped", reason, some_of(titles))
 
 
-def _doubts(warnings: polars.DataFrame, instances: polars.DataFrame, names: Names) -> Iterable[Doubt]:
-    treatments = instances.select("instance", "image", "mtu")
-    grouped = (
-        warnings.join(treatments, on="instance", how="left")
-        .group_by([*TREATMENT, "kind", "advice"], maintain_order=True)
-        .agg(polars.col("message").first(), count=polars.len())
+def _doubts(warnings: polars.DataFrame, names: Names) -> Iterable[Doubt]:
+    grouped = warnings.group_by([*TREATMENT, "kind", "advice"], maintain_order=True).agg(
+        polars.col("message").first(), count=polars.len()
     )
     for row in grouped.iter_rows(named=True):
         yield Doubt(names[_treatment(row)], row["kind"], row["message"], row["advice"], row["count"])

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import polars
 
 from tunnelbench.store.model import CalibrationRecord, CampaignRecord
-from tunnelbench.study.cells import Treatment
 from tunnelbench.study.points import Point, Question
+from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
 
 NODES: tuple[str, ...] = ("host1", "gw1", "gw2", "host2")

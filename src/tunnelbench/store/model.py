@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from tunnelbench.load.base import LogEnd
-from tunnelbench.study.cells import Treatment
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment
 
 CampaignState = Literal["running", "interrupted", "finished"]
 InstanceEnd = Literal["proven", "refused", "failed", "skipped"]

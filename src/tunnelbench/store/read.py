@@ -15,12 +15,15 @@ from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_e
 from tunnelbench.store.lock import is_being_written
 from tunnelbench.store.model import CalibrationRecord, CampaignRecord, CampaignState, Versions
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
 
 _POINT = tuple(Point.model_fields)
+_TREATMENT = tuple(Treatment.model_fields)
 _TRIAL_LEVELS = (
-    "instance.campaign_round, trial.instance, instance.runtime, instance.vpn, instance.suite, instance.image,"
-    f" instance.mtu, {', '.join(f'trial.{factor}' for factor in _POINT)}, trial.id AS trial, trial.status"
+    "instance.campaign_round, trial.instance, instance.runtime, "
+    + ", ".join([*(f"instance.{level}" for level in _TREATMENT), *(f"trial.{factor}" for factor in _POINT)])
+    + ", trial.id AS trial, trial.status"
 )
 _COUNTED = "trial.instance NOT IN (SELECT instance FROM superseded)"
 
@@ -33,6 +36,9 @@ _TYPES: dict[str, type[polars.DataType]] = {
     "runtime_reason": polars.String,
     "vpn": polars.String,
     "suite": polars.String,
+    "options": polars.String,
+    "outer_ip": polars.String,
+    "clients": polars.Int64,
     "image": polars.String,
     "mtu": polars.Int64,
     "transport": polars.String,
@@ -125,7 +131,7 @@ class CampaignData:
     def cells(self) -> polars.DataFrame:
         """One row per cell of the study: key, its levels, and `skipped`, the reason if it isn't measured."""
         return self._frame(
-            f"SELECT key, vpn, suite, image, mtu, {', '.join(_POINT)}, skipped FROM cell ORDER BY rowid"
+            f"SELECT key, {', '.join([*_TREATMENT, *_POINT])}, skipped FROM cell ORDER BY rowid"
         )
 
     def instances(self) -> polars.DataFrame:
@@ -134,7 +140,7 @@ class CampaignData:
         `superseded`: the instance was interrupted and has been run again, so that its trials don't count.
         """
         frame = self._frame(
-            "SELECT id AS instance, campaign_round, position, vpn, suite, image, mtu, runtime,"
+            f"SELECT id AS instance, campaign_round, position, {', '.join(_TREATMENT)}, runtime,"
             " runtime_reason, status, reason, setup_ms, started, ended, evidence, log_tail,"
             " id IN (SELECT instance FROM superseded) AS superseded FROM instance ORDER BY id"
         )
@@ -152,8 +158,8 @@ class CampaignData:
     def trials(self) -> polars.DataFrame:
         """Long format: one row per trial and metric.
 
-        Columns: campaign_round, instance, runtime, vpn, suite, image, mtu, the factors of `Point` (null where
-        they don't apply), trial, status, metric, value. A void trial has one row without metric and value.
+        Columns: campaign_round, instance, runtime, the factors of `Treatment` and of `Point` (null where they
+        don't apply), trial, status, metric, value. A void trial has one row without metric and value.
         """
         return self._frame(
             f"SELECT {_TRIAL_LEVELS}, metric.name AS metric, metric.value FROM trial"
@@ -189,9 +195,10 @@ class CampaignData:
         )
 
     def warnings(self) -> polars.DataFrame:
-        """One row per warning: instance, trial or null, vpn, suite, kind, message, advice."""
+        """One row per warning: instance, trial or null, the factors of `Treatment`, kind, message, advice."""
         return self._frame(
-            "SELECT warning.instance, warning.trial, instance.vpn, instance.suite, warning.kind,"
+            "SELECT warning.instance, warning.trial, "
+            f"{', '.join(f'instance.{level}' for level in _TREATMENT)}, warning.kind,"
             " warning.message, warning.advice FROM warning JOIN instance ON instance.id = warning.instance"
             " WHERE warning.instance NOT IN (SELECT instance FROM superseded) ORDER BY warning.id"
         )

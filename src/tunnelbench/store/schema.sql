@@ -20,6 +20,9 @@ CREATE TABLE cell (
     key TEXT PRIMARY KEY,
     vpn TEXT NOT NULL,
     suite TEXT NOT NULL,
+    options TEXT NOT NULL,
+    outer_ip TEXT NOT NULL CHECK (outer_ip IN ('ipv4', 'ipv6')),
+    clients INTEGER NOT NULL,
     image TEXT NOT NULL,
     mtu INTEGER NOT NULL,
     transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp', 'icmp')),
@@ -68,6 +71,9 @@ CREATE TABLE instance (
     position INTEGER NOT NULL,
     vpn TEXT NOT NULL,
     suite TEXT NOT NULL,
+    options TEXT NOT NULL,
+    outer_ip TEXT NOT NULL CHECK (outer_ip IN ('ipv4', 'ipv6')),
+    clients INTEGER NOT NULL,
     image TEXT NOT NULL,
     mtu INTEGER NOT NULL,
     runtime TEXT,
@@ -171,6 +177,9 @@ WHERE interrupted.status = 'interrupted' AND EXISTS (
         AND again.campaign_round = interrupted.campaign_round
         AND again.vpn = interrupted.vpn
         AND again.suite = interrupted.suite
+        AND again.options = interrupted.options
+        AND again.outer_ip = interrupted.outer_ip
+        AND again.clients = interrupted.clients
         AND again.image = interrupted.image
         AND again.mtu = interrupted.mtu
         AND again.runtime IS interrupted.runtime

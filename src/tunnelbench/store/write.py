@@ -32,9 +32,12 @@ from tunnelbench.store.model import (
     TrialRecord,
     WarningRecord,
 )
-from tunnelbench.study.cells import Cell, Treatment
+from tunnelbench.study.cells import Cell
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
+
+_TREATMENT = tuple(Treatment.model_fields)
 
 
 class CampaignStore:
@@ -127,18 +130,18 @@ class CampaignStore:
     def finished_instances(self) -> list[InstanceRecord]:
         """The instances that need not run again, in the order in which they ran."""
         rows = self._connection.execute(
-            "SELECT campaign_round, position, vpn, suite, image, mtu, runtime, runtime_reason FROM instance"
+            f"SELECT campaign_round, position, runtime, runtime_reason, {', '.join(_TREATMENT)} FROM instance"
             " WHERE ended IS NOT NULL AND status <> 'interrupted' ORDER BY id"
         )
         return [
             InstanceRecord(
                 campaign_round,
                 position,
-                Treatment(vpn=vpn, suite=suite, image=image, mtu=mtu),
+                Treatment.model_validate(dict(zip(_TREATMENT, levels, strict=True))),
                 runtime,
                 runtime_reason,
             )
-            for campaign_round, position, vpn, suite, image, mtu, runtime, runtime_reason in rows
+            for campaign_round, position, runtime, runtime_reason, *levels in rows
         ]
 
     def add_calibrations(self, calibrations: Iterable[CalibrationRecord]) -> None:

@@ -6,21 +6,39 @@ importing them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TypeVar
+from itertools import product
+from typing import TypeVar, get_args
 
 from tunnelbench.errors import UserError
 from tunnelbench.study.model import Socket
 from tunnelbench.study.nearest import advice_on
 from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment, written_options
 from tunnelbench.study.vocabulary import InternetProtocol, Profile, Transport
 
 Item = TypeVar("Item")
 
-BASELINE_VPN = "open"
-"""Plain IP, to which every result is related."""
+
+@dataclass(frozen=True)
+class Choice:
+    """One tunnel that a level of the factor `tunnel` means."""
+
+    vpn: str
+    suite: str
+    options: str
+    """As a treatment has them."""
+
+
+def everything(_: Treatment) -> frozenset[tuple[Transport, InternetProtocol]]:
+    """All traffic that there is."""
+    return frozenset(product(get_args(Transport), get_args(InternetProtocol)))
+
+
+def no_objection(_treatment: Treatment, _topology: str) -> None:
+    """For a VPN that can be had in every combination."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +49,13 @@ class Vpn:
     title: str
     suites: tuple[str, ...]
     """Names of its cipher suites; the single suite `none` where it doesn't encrypt."""
-    carries: frozenset[tuple[Transport, InternetProtocol]]
-    """The traffic that it can carry inside."""
     encrypted: bool
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Its options with their levels, the default first."""
+    carries: Callable[[Treatment], frozenset[tuple[Transport, InternetProtocol]]] = everything
+    """The traffic that it can carry inside."""
+    objection: Callable[[Treatment, str], str | None] = no_objection
+    """Why a treatment can't be had in a topology; None where it can."""
 
     def __post_init__(self) -> None:
         if not self.suites:
@@ -64,13 +86,20 @@ class Catalogue:
     profiles: Mapping[str, Profile]
     """Profile by name, the built-in ones among them."""
 
-    def tunnels(self, pattern: str) -> tuple[tuple[str, str], ...]:
-        """The (VPN, suite) pairs that `VPN/SUITE` means, in the catalogue's order.
+    unavailable: Mapping[str, str] = field(default_factory=dict[str, str])
+    """VPNs by name that can't be had at all, with the reason."""
 
-        The suite may be a glob (`*`, `?`, `[...]`), and may be left out where the VPN has only one. Raises
-        UserError that names the nearest valid name where the VPN or the suite is unknown.
+    def tunnels(self, pattern: str) -> tuple[Choice, ...]:
+        """The tunnels that `VPN/SUITE OPTION=LEVEL` means, in the catalogue's order.
+
+        The suite may be a glob (`*`, `?`, `[...]`), and may be left out where the VPN has only one. An option
+        may have several levels (`carrier=udp,tcp`) or all (`carrier=*`). Raises UserError that names the
+        nearest valid name where the VPN, the suite, an option or a level is unknown.
         """
-        name, slash, suite = pattern.partition("/")
+        tunnel, *assignments = pattern.split() or [""]
+        name, slash, suite = tunnel.partition("/")
+        if name in self.unavailable:
+            raise UserError(f"there is no {name} to be had: {self.unavailable[name]}")
         vpn = self.vpns.get(name)
         if vpn is None:
             raise UserError(f"unknown VPN '{name}'", advice=advice_on(name, self.vpns, "VPNs"))
@@ -86,7 +115,8 @@ class Catalogue:
             raise UserError(
                 f"{name} has no suite '{wanted}'", advice=advice_on(wanted, vpn.suites, f"suites of {name}")
             )
-        return tuple((name, suite) for suite in suites)
+        combinations = tuple(_combinations_of_options(vpn, assignments))
+        return tuple(Choice(name, suite, options) for suite in suites for options in combinations)
 
     def load(self, name: str) -> Load:
         """The load tool of this name. Raises UserError that names the nearest valid name."""
@@ -95,6 +125,32 @@ class Catalogue:
     def profile(self, name: str) -> Profile:
         """The profile of this name. Raises UserError that names the nearest valid name."""
         return _known(self.profiles, name, "profile")
+
+
+def _combinations_of_options(vpn: Vpn, assignments: list[str]) -> Iterator[str]:
+    levels: dict[str, list[str]] = {}
+    for assignment in assignments:
+        option, equals, asked = assignment.partition("=")
+        if option not in vpn.options:
+            valid = advice_on(option, vpn.options, f"options of {vpn.name}")
+            raise UserError(
+                f"{vpn.name} has no option '{option}'",
+                advice=valid if vpn.options else f"{vpn.name} has no options.",
+            )
+        valid_levels = vpn.options[option]
+        wanted = asked.split(",") if equals else [""]
+        for level in wanted:
+            if level not in (*valid_levels, "*"):
+                raise UserError(
+                    f"{vpn.name} has no {option} '{level}'",
+                    advice=advice_on(level, valid_levels, f"levels of {option}"),
+                )
+        levels[option] = list(valid_levels) if "*" in wanted else wanted
+    for combination in product(*levels.values()):
+        chosen = dict(zip(levels, combination, strict=True))
+        yield written_options(
+            {name: level for name, level in chosen.items() if level != vpn.options[name][0]}
+        )
 
 
 def _known(known: Mapping[str, Item], name: str, kind: str) -> Item:

@@ -6,45 +6,16 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from tunnelbench.study.catalogue import BASELINE_VPN, Catalogue
+from tunnelbench.study.catalogue import Catalogue
 from tunnelbench.study.fields import Frozen
 from tunnelbench.study.model import Factors, Study
 from tunnelbench.study.points import APPLIES, CHOSEN_BY_LOAD, Point
 from tunnelbench.study.quantity import SendingRate
-from tunnelbench.study.vocabulary import InternetProtocol, Profile, Transport
+from tunnelbench.study.treatment import BASELINE_VPN, WRITTEN_IP, Treatment
+from tunnelbench.study.vocabulary import Profile, Transport
 
 _SMALLEST_IPV6_MTU = 1280
 """Bytes; RFC 8200, section 5."""
-
-
-class Treatment(Frozen, frozen=True):
-    """The levels that are hard to change: one bring-up of a treatment is an instance."""
-
-    vpn: str
-    suite: str
-    image: str
-    mtu: int
-    """Bytes."""
-
-    @property
-    def tunnel(self) -> str:
-        """`VPN/SUITE`, or the VPN alone where it doesn't encrypt."""
-        return self.vpn if self.suite == "none" else f"{self.vpn}/{self.suite}"
-
-    @property
-    def key(self) -> str:
-        """Stable name, different for every treatment."""
-        return f"{self.vpn}/{self.suite} image={self.image} mtu={self.mtu}"
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether this is plain IP."""
-        return self.vpn == BASELINE_VPN
-
-    @property
-    def baseline(self) -> Treatment:
-        """Plain IP on the same image with the same MTU: what this treatment is related to."""
-        return Treatment(vpn=BASELINE_VPN, suite="none", image=self.image, mtu=self.mtu)
 
 
 class Cell(Frozen, frozen=True):
@@ -69,21 +40,20 @@ def expand(study: Study, catalogue: Catalogue) -> tuple[Cell, ...]:
     doesn't have.
     """
     points = tuple(distinct_points(study.factors, catalogue))
+    refused = {point: catalogue.load(point.load).refusal(point, study.socket) for point in points}
     return tuple(
-        Cell(treatment=treatment, point=point, skipped=reason_to_skip(study, catalogue, treatment, point))
+        Cell(treatment=treatment, point=point, skipped=objection or refused[point] or reason)
         for treatment in _treatments(study.factors, catalogue)
+        for objection in [catalogue.vpns[treatment.vpn].objection(treatment, study.about.topology)]
         for point in points
+        for reason in [None if objection else _not_carried(catalogue, treatment, point)]
     )
 
 
-def reason_to_skip(study: Study, catalogue: Catalogue, treatment: Treatment, point: Point) -> str | None:
-    """Why a point can't be measured in a treatment; None where it can."""
-    refusal = catalogue.load(point.load).refusal(point, study.socket)
-    if refusal is not None:
-        return refusal
+def _not_carried(catalogue: Catalogue, treatment: Treatment, point: Point) -> str | None:
     vpn = catalogue.vpns[treatment.vpn]
-    if (point.transport, point.ip) not in vpn.carries:
-        return f"{vpn.title} doesn't carry {point.transport.upper()} over {_WRITTEN_IP[point.ip]}"
+    if (point.transport, point.ip) not in vpn.carries(treatment):
+        return f"{vpn.title} doesn't carry {point.transport.upper()} over {WRITTEN_IP[point.ip]}"
     if point.ip == "ipv6" and treatment.mtu < _SMALLEST_IPV6_MTU:
         return f"IPv6 needs an MTU of at least {_SMALLEST_IPV6_MTU} bytes (RFC 8200), not {treatment.mtu}"
     return None
@@ -106,10 +76,23 @@ def distinct_points(factors: Factors, catalogue: Catalogue) -> Iterator[Point]:
 
 def _treatments(factors: Factors, catalogue: Catalogue) -> Iterator[Treatment]:
     named = [tunnel for pattern in factors.tunnel for tunnel in catalogue.tunnels(pattern)]
-    if all(vpn != BASELINE_VPN for vpn, _ in named):
+    if all(choice.vpn != BASELINE_VPN for choice in named):
         named = [*catalogue.tunnels(BASELINE_VPN), *named]
-    for (vpn, suite), image, mtu in product(dict.fromkeys(named), factors.image, factors.mtu):
-        yield Treatment(vpn=vpn, suite=suite, image=image, mtu=mtu)
+    places = product(factors.outer_ip, factors.clients, factors.image, factors.mtu)
+    found = (
+        Treatment(
+            vpn=choice.vpn,
+            suite=choice.suite,
+            options=choice.options,
+            # Plain IP has nothing around it.
+            outer_ip="ipv4" if choice.vpn == BASELINE_VPN else outer_ip,
+            clients=clients,
+            image=image,
+            mtu=mtu,
+        )
+        for choice, (outer_ip, clients, image, mtu) in product(dict.fromkeys(named), tuple(places))
+    )
+    yield from dict.fromkeys(found)
 
 
 def _combinations(factors: Factors, transport: Transport, profile: Profile) -> Iterator[dict[str, Any]]:
@@ -140,6 +123,3 @@ def _comparable_rate(point: Point) -> object:
     if not isinstance(point.rate, SendingRate) or point.payload_bytes is None:
         return point.rate
     return point.rate.bits_per_second(point.payload_bytes)
-
-
-_WRITTEN_IP: dict[InternetProtocol, str] = {"ipv4": "IPv4", "ipv6": "IPv6"}

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tunnelbench.errors import UserError
-from tunnelbench.study.catalogue import Catalogue
+from tunnelbench.study.catalogue import Catalogue, Choice
 from tunnelbench.study.cells import Cell, expand
 from tunnelbench.study.locator import KeyPath
 from tunnelbench.study.model import Factors, Study
 from tunnelbench.study.points import TRANSACTIONS
+from tunnelbench.study.treatment import Treatment
 
 Found = list[tuple[KeyPath, str]]
 """Places in the study, and what is wrong there."""
@@ -79,12 +80,13 @@ def _named_levels(study: Study, catalogue: Catalogue) -> Iterator[_Level]:
 
 _IN_QUESTION = (
     *("load", "profile", "streams", "direction", "content", "sending", "congestion_control"),
-    *("transport", "ip", "mtu"),
+    *("transport", "ip", "outer_ip", "clients", "mtu"),
 )
 
 
 def _having(name: str, level: object) -> Callable[[Cell], bool]:
-    return lambda cell: getattr(cell.treatment if name == "mtu" else cell.point, name) == level
+    of_treatment = name in Treatment.model_fields
+    return lambda cell: getattr(cell.treatment if of_treatment else cell.point, name) == level
 
 
 def _having_payload(kind: str, level: int) -> Callable[[Cell], bool]:
@@ -96,9 +98,9 @@ def _having_payload(kind: str, level: int) -> Callable[[Cell], bool]:
     return has
 
 
-def _having_tunnel(tunnels: Iterable[tuple[str, str]]) -> Callable[[Cell], bool]:
+def _having_tunnel(tunnels: Iterable[Choice]) -> Callable[[Cell], bool]:
     known = frozenset(tunnels)
-    return lambda cell: (cell.treatment.vpn, cell.treatment.suite) in known
+    return lambda cell: Choice(cell.treatment.vpn, cell.treatment.suite, cell.treatment.options) in known
 
 
 def _reason_without_cells(name: str, level: Any, factors: Factors, catalogue: Catalogue) -> str | None:  # noqa: ANN401

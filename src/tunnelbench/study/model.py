@@ -25,7 +25,7 @@ from tunnelbench.study.fields import (
 from tunnelbench.study.quantity import MAXIMUM, SendingRate
 from tunnelbench.study.vocabulary import Direction, InternetProtocol, Sending, Transport
 
-Topology = Literal["site-to-site", "host-to-host"]
+Topology = Literal["site-to-site", "host-to-host", "remote-access"]
 
 _LARGEST_DATAGRAM_PAYLOAD = 65_507
 """IPv4's 65 535 bytes less the headers of IP (20) and UDP (8): RFC 791, RFC 768. An ICMP echo has 8 too."""
@@ -45,7 +45,8 @@ class About(Frozen, frozen=True):
     """The question that the study answers."""
     topology: Topology = "site-to-site"
     """`site-to-site`: host1 - gw1 - gw2 - host2, the tunnel between the gateways.
-    `host-to-host`: the tunnel between host1 and host2 themselves."""
+    `host-to-host`: the tunnel between host1 and host2 themselves.
+    `remote-access`: client1, client2 and so on - gw - host, a tunnel from each client to the gateway."""
 
 
 class Payloads(Frozen, frozen=True):
@@ -86,7 +87,12 @@ class Factors(Frozen, frozen=True):
     """What varies: a list of levels for each factor. The study is every combination of them."""
 
     tunnel: Levels[str]
-    """`VPN/SUITE`; the suite may be a glob (`openvpn/*`) and may be left out where the VPN has only one."""
+    """`VPN/SUITE OPTION=LEVEL`; the suite may be a glob (`openvpn/*`) and may be left out where the VPN has
+    only one; an option may have several levels (`carrier=udp,tcp`) or all (`carrier=*`)."""
+    outer_ip: Levels[InternetProtocol] = ("ipv4",)
+    """IP versions between the gateways."""
+    clients: Levels[Annotated[int, Interval(ge=1, le=64)]] = (1,)
+    """Clients that use a tunnel at once, in the topology `remote-access`."""
     image: Levels[Name] = ("bookworm",)
     """Root trees that the nodes run: the operating system."""
     mtu: Levels[Annotated[int, Interval(ge=68, le=65_535)]] = (1500,)

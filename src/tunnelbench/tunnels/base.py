@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from typing import ClassVar, get_args
 
+from tunnelbench.errors import UserError
 from tunnelbench.lab import messages
 from tunnelbench.lab.features import Needs as Needs
 from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family, Site
+from tunnelbench.study.nearest import advice_on
 from tunnelbench.study.vocabulary import Transport
 
 Traffic = tuple[Transport, Family]
@@ -51,12 +53,61 @@ NO_SUITE = Suite("none", "none", "none")
 
 
 @dataclass(frozen=True)
+class Option:
+    """A choice that a VPN leaves open besides its suite: a factor of studies."""
+
+    name: str
+    """Such as `carrier`."""
+    levels: tuple[str, ...]
+    """The first is the default."""
+    meaning: str
+    """In one sentence."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run a VPN."""
+
+    suite: Suite
+    options: Mapping[str, str]
+    """Every option of the VPN with its level."""
+    outer: Family = Family.IPV4
+    """The IP version between the gateways."""
+
+    def __getitem__(self, option: str) -> str:
+        """The level of an option."""
+        return self.options[option]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a VPN is to run, as far as that is known when a study is read."""
+
+    release: str | None
+    """The Debian release of the image, such as `bookworm`; None where that is unknown."""
+    topology: str
+    clients: int = 1
+
+
+@dataclass(frozen=True)
 class Gateway:
     """One end of a tunnel as its configuration sees it."""
 
     node: Node
     site: Site
     peer: Site
+    outer: Family = Family.IPV4
+    """The IP version between the gateways."""
+
+    @property
+    def outside(self) -> IPv4Address | IPv6Address:
+        """Its own address on the wire."""
+        return self.site.outside.address(self.outer)
+
+    @property
+    def peer_outside(self) -> IPv4Address | IPv6Address:
+        """The other end's address on the wire."""
+        return self.peer.outside.address(self.outer)
 
     async def route_to_peer(
         self,
@@ -87,10 +138,13 @@ class Gateway:
         await self.node.run("ip", "route", "del", destination, check=False)
 
 
-def gateways(lab: Lab) -> tuple[Gateway, Gateway]:
+def gateways(lab: Lab, outer: Family = Family.IPV4) -> tuple[Gateway, Gateway]:
     """Both ends of a lab's tunnel, each with its own site and its peer's."""
     left, right = lab.sites
-    return Gateway(lab.nodes[left.gateway], left, right), Gateway(lab.nodes[right.gateway], right, left)
+    return (
+        Gateway(lab.nodes[left.gateway], left, right, outer),
+        Gateway(lab.nodes[right.gateway], right, left, outer),
+    )
 
 
 @dataclass(frozen=True)
@@ -109,13 +163,23 @@ class ReadBack:
     """The suite's name; None where what is in use is no suite of this VPN."""
     text: str
     """The words in which it says so, with keys left out."""
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What else it says, by name: `{"DH group": "modp2048", "mode": "tunnel"}`."""
 
     @classmethod
     def agreed(cls, ends: Iterable[ReadBack]) -> ReadBack:
-        """What several ends say together; no suite where they differ."""
+        """What several ends say together; no suite where they differ, and of the facts those in common."""
         all_ends = list(ends)
-        found = {end.suite for end in all_ends}
-        return cls(found.pop() if len(found) == 1 else None, "\n".join(end.text for end in all_ends))
+        suites = {end.suite for end in all_ends}
+        return cls(
+            suites.pop() if len(suites) == 1 else None,
+            "\n".join(end.text for end in all_ends),
+            {
+                name: value
+                for name, value in all_ends[0].facts.items()
+                if all(end.facts.get(name) == value for end in all_ends)
+            },
+        )
 
 
 @dataclass(frozen=True)
@@ -130,6 +194,14 @@ class Established:
     """The daemons that must live as long as the tunnel is up."""
     forwards: Mapping[tuple[Family, int], Target] = field(default_factory=dict[tuple[Family, int], Target])
     """For VPNs that forward single ports: the family and the server's port, and where to connect for it."""
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What was asked for besides the suite, and must be equal in what is read back."""
+    compresses: bool = False
+    """Whether payload that can be compressed must shrink on the wire."""
+    rekey: Callable[[], Awaitable[None]] | None = None
+    """Forces new keys, and returns once both ends use them; None where nothing can."""
+    handshake_seconds: float | None = None
+    """From a handshake's first packet until both ends say it is done, where there is one."""
 
     def dead(self) -> Program | None:
         """A daemon that has died, if any has."""
@@ -147,15 +219,36 @@ class Tunnel(ABC):
     """Its suites by name, in a sensible order for reports."""
     carries: ClassVar[frozenset[Traffic]] = EVERYTHING
     """The traffic that can be sent through it."""
-    in_kernel: ClassVar[bool]
-    """Whether packets stay in the kernel on their way through a gateway."""
+    options: ClassVar[Mapping[str, Option]] = {}
+    """What it leaves open besides the suite, by name."""
+    outer_families: ClassVar[frozenset[Family]] = frozenset({Family.IPV4})
+    """The IP versions that it can use between the gateways."""
+    topologies: ClassVar[frozenset[str]] = frozenset({"site-to-site", "host-to-host"})
+    """The topologies that it makes sense in."""
 
     @abstractmethod
-    def needs(self, suite: Suite) -> Needs:
-        """What both gateways must have for this suite."""
+    def in_kernel(self, variant: Variant) -> bool:
+        """Whether packets stay in the kernel on their way through a gateway."""
+
+    def carried(self, variant: Variant) -> frozenset[Traffic]:
+        """The traffic that can be sent through this variant."""
+        return self.carries
+
+    def refusal(self, variant: Variant, place: Place) -> str | None:
+        """Why there can't be this variant, alone or in this place; None where nothing speaks against it.
+
+        Says which releases have what another one lacks. What only a running kernel can tell is for `needs`.
+        """
+        return None
 
     @abstractmethod
-    async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
+    def needs(self, variant: Variant) -> Needs:
+        """What both gateways must have for this variant."""
+
+    @abstractmethod
+    async def up(
+        self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
         """Brings the tunnel up, and returns once both ends say that it is.
 
         Everything that must be undone is pushed on `cleanup` as soon as it is done, so that a failure
@@ -163,7 +256,56 @@ class Tunnel(ABC):
         daemon's log where it did not come up.
         """
 
+    async def serve(
+        self, server: Gateway, clients: Sequence[Gateway], variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
+        """Brings the server and all its clients up; each client gets its site's inside address.
+
+        For VPNs with `remote-access` among their topologies. What `up` promises holds here, too.
+        """
+        raise NotImplementedError(f"{self.name} is not made for remote access")
+
+    def variant(
+        self, suite: str, options: Mapping[str, str] | None = None, outer: Family = Family.IPV4
+    ) -> Variant:
+        """The variant with these levels, and the default in all that is not named.
+
+        Raises UserError that names the nearest valid name where there is no such suite, option or level.
+        """
+        asked = options or {}
+        if suite not in self.suites:
+            raise _unknown("suite", suite, self.suites, self.name)
+        for name, level in asked.items():
+            if name not in self.options:
+                raise _unknown("option", name, self.options, self.name)
+            if level not in self.options[name].levels:
+                raise _unknown(f"level of {name}", level, self.options[name].levels, self.name)
+        levels = {name: asked.get(name, option.levels[0]) for name, option in self.options.items()}
+        return Variant(self.suites[suite], levels, outer)
+
+    def objection(self, variant: Variant, place: Place) -> str | None:
+        """Why this variant can't be in this place, whatever the reason; None where it can."""
+        if place.topology not in self.topologies:
+            return f"{self.title} is not made for the topology {place.topology}"
+        if variant.outer not in self.outer_families:
+            return f"{self.title} has no {written(variant.outer)} between the gateways"
+        return self.refusal(variant, place)
+
+
+def _unknown(kind: str, name: str, known: Iterable[str], vpn: str) -> UserError:
+    return UserError(f"{vpn} has no {kind} '{name}'", advice=advice_on(name, known, f"{kind}s"))
+
+
+def written(family: Family) -> str:
+    """As it is written in sentences: `IPv4`."""
+    return family.value.replace("ip", "IP")
+
 
 def suites(*all_suites: Suite) -> Mapping[str, Suite]:
     """Suites by name."""
     return {suite.name: suite for suite in all_suites}
+
+
+def options(*all_options: Option) -> Mapping[str, Option]:
+    """Options by name."""
+    return {option.name: option for option in all_options}

@@ -12,8 +12,8 @@ from tunnelbench.tunnels.base import (
     Established,
     Gateway,
     Needs,
-    Suite,
     Tunnel,
+    Variant,
     suites,
 )
 from tunnelbench.tunnels.point_to_point import link_up
@@ -28,16 +28,21 @@ class Ipip(Tunnel):
     title = "IPIP"
     suites = suites(NO_SUITE)
     carries = IPV4_ALONE
-    in_kernel = True
 
-    def needs(self, suite: Suite) -> Needs:
+    def in_kernel(self, variant: Variant) -> bool:
+        """Always."""
+        return True
+
+    def needs(self, variant: Variant) -> Needs:
         """IPIP links."""
         addresses = ("local", "127.0.0.1", "remote", "127.0.0.2")
         return Needs(features=frozenset({link_kind("IPIP", "ipip", *addresses)}))
 
-    async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
+    async def up(
+        self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
         """Makes the link on both gateways."""
-        return await link_up(left, right, "ipip", suite, "ipv4 ipip", [Family.IPV4], cleanup)
+        return await link_up(left, right, "ipip", variant.suite, "ipv4 ipip", [Family.IPV4], cleanup)
 
 
 TUNNEL = Ipip()

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from tunnelbench.lab.features import Feature
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.topology import Family
-from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel
+from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Tunnel, Variant
 from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 
 
@@ -23,19 +23,24 @@ class IpsecManual(Tunnel):
     name = "ipsec-manual"
     title = "IPsec ESP, manual keys"
     suites = ESP_SUITES
-    in_kernel = True
 
-    def needs(self, suite: Suite) -> Needs:
+    def in_kernel(self, variant: Variant) -> bool:
+        """Always."""
+        return True
+
+    def needs(self, variant: Variant) -> Needs:
         """ESP with the suite's algorithms."""
-        esp = as_esp(suite)
+        esp = as_esp(variant.suite)
         ends = "src 127.0.0.1 dst 127.0.0.2"
-        state = f"ip xfrm state add {ends} proto esp spi {_number(suite.name):#x} mode tunnel"
+        state = f"ip xfrm state add {ends} proto esp spi {_number(esp.name):#x} mode tunnel"
         words = [word.strip('"') for word in f"{state} {esp.example_keys()}".split()]
-        return Needs(features=frozenset({Feature(f"ESP with {suite.name}", tuple(words))}))
+        return Needs(features=frozenset({Feature(f"ESP with {esp.name}", tuple(words))}))
 
-    async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
+    async def up(
+        self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
         """Writes the same two associations and the matching policies into both kernels."""
-        esp = as_esp(suite)
+        esp = as_esp(variant.suite)
         associations = "".join(
             f"xfrm state add src {source.site.outside.ipv4.ip} dst {target.site.outside.ipv4.ip} proto esp "
             f"spi {secrets.randbelow(1 << 31) + 256:#x} reqid {_reqid(source)} mode tunnel flag af-unspec "

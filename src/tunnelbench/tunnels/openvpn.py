@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tunnelbench.lab.features import TUN, Feature
 from tunnelbench.lab.program import Program
-from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel, suites
+from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel, Variant, suites
 from tunnelbench.tunnels.certificates import Authority, Identity, Role
 from tunnelbench.tunnels.daemons import all_print, place_files, printed, start_daemon
 from tunnelbench.tunnels.point_to_point import INNER_ADDRESSES
@@ -81,17 +81,22 @@ class OpenVpn(Tunnel):
     name = "openvpn"
     title = "OpenVPN"
     suites = suites(*_all_suites())
-    in_kernel = False
 
-    def needs(self, suite: Suite) -> Needs:
+    def in_kernel(self, variant: Variant) -> bool:
+        """Never."""
+        return False
+
+    def needs(self, variant: Variant) -> Needs:
         """OpenVPN with the suite's cipher, and TUN devices."""
-        cipher = _as_openvpn(suite).cipher
+        cipher = _as_openvpn(variant.suite).cipher
         features = {TUN} if cipher == "none" else {TUN, _has_cipher(cipher)}
         return Needs(programs=frozenset({"openvpn"}), features=frozenset(features))
 
-    async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
+    async def up(
+        self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
         """Starts the server on the right gateway, then the client on the left one."""
-        configured, authority = _as_openvpn(suite), Authority()
+        configured, authority = _as_openvpn(variant.suite), Authority()
         server = await _start(right, "server", configured, authority, cleanup)
         client = await _start(left, "client", configured, authority, cleanup)
         daemons = (server, client)

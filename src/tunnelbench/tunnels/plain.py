@@ -5,7 +5,16 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from tunnelbench.lab.topology import Family
-from tunnelbench.tunnels.base import NO_SUITE, Established, Gateway, Needs, ReadBack, Suite, Tunnel, suites
+from tunnelbench.tunnels.base import (
+    NO_SUITE,
+    Established,
+    Gateway,
+    Needs,
+    ReadBack,
+    Tunnel,
+    Variant,
+    suites,
+)
 
 PAYLOAD_PROTOCOLS = frozenset(
     {f"{family} {transport}" for family in Family for transport in ("tcp", "udp")}
@@ -20,13 +29,18 @@ class PlainIp(Tunnel):
     name = "open"
     title = "plain IP"
     suites = suites(NO_SUITE)
-    in_kernel = True
 
-    def needs(self, suite: Suite) -> Needs:
+    def in_kernel(self, variant: Variant) -> bool:
+        """Always."""
+        return True
+
+    def needs(self, variant: Variant) -> Needs:
         """Nothing but a kernel that forwards."""
         return Needs()
 
-    async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
+    async def up(
+        self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
         """Routes each site's network to the other gateway."""
         for end in (left, right):
             via = {family: end.peer.outside.address(family) for family in Family}

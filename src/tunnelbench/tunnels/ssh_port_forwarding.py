@@ -9,7 +9,16 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from tunnelbench.lab.topology import Family
-from tunnelbench.tunnels.base import Established, Gateway, Needs, Suite, Target, Traffic, Tunnel, suites
+from tunnelbench.tunnels.base import (
+    Established,
+    Gateway,
+    Needs,
+    Target,
+    Traffic,
+    Tunnel,
+    Variant,
+    suites,
+)
 from tunnelbench.tunnels.openssh import WIRE, all_suites, connect, ssh_needs
 from tunnelbench.tunnels.path import SERVICE_PORT
 
@@ -23,13 +32,18 @@ class SshPortForwarding(Tunnel):
     title = "SSH port forwarding"
     suites = suites(*all_suites())
     carries = TCP_ALONE
-    in_kernel = False
 
-    def needs(self, suite: Suite) -> Needs:
+    def in_kernel(self, variant: Variant) -> bool:
+        """Never."""
+        return False
+
+    def needs(self, variant: Variant) -> Needs:
         """OpenSSH with the suite."""
-        return ssh_needs(suite)
+        return ssh_needs(variant.suite)
 
-    async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
+    async def up(
+        self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
         """Logs in, and listens on the left gateway's side of the host for each port and family."""
         listening = left.site.gateway_inside or left.site.inside
         forwards = {
@@ -39,7 +53,9 @@ class SshPortForwarding(Tunnel):
             f"LocalForward [{target.address}]:{target.port} [{right.site.inside.address(family)}]:{port}"
             for (family, port), target in forwards.items()
         ]
-        connection = await connect(left, right, suite, options, "Entering interactive session", cleanup)
+        connection = await connect(
+            left, right, variant.suite, options, "Entering interactive session", cleanup
+        )
         return Established(
             wire=WIRE, read_back=connection.read_back, programs=connection.programs, forwards=forwards
         )

@@ -16,7 +16,7 @@ from tunnelbench.lab import messages
 from tunnelbench.lab.features import TUN
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family
-from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel, suites
+from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel, Variant, suites
 from tunnelbench.tunnels.daemons import place_files, start_daemon
 
 INTERFACE = "wg0"
@@ -36,13 +36,18 @@ class WireguardGo(Tunnel):
     name = "wireguard-go"
     title = "WireGuard (wireguard-go)"
     suites = suites(_SUITE)
-    in_kernel = False
 
-    def needs(self, suite: Suite) -> Needs:
+    def in_kernel(self, variant: Variant) -> bool:
+        """Never."""
+        return False
+
+    def needs(self, variant: Variant) -> Needs:
         """wireguard-go, the tool that configures it, and TUN devices."""
         return Needs(programs=frozenset({"wireguard-go", "wg"}), features=frozenset({TUN}))
 
-    async def up(self, left: Gateway, right: Gateway, suite: Suite, cleanup: AsyncExitStack) -> Established:
+    async def up(
+        self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
         """Starts both ends, then has the left one begin a handshake."""
         left_key, right_key = X25519PrivateKey.generate(), X25519PrivateKey.generate()
         server = await _start(right, right_key, left_key, cleanup)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
@@ -41,6 +41,9 @@ class Expectation:
     """Bytes of payload that crossed in each direction while the capture ran."""
     probes: int
     replies: int
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What was asked for besides the suite."""
+    facts_read_back: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def both_directions(left: CaptureReport, right: CaptureReport) -> CaptureReport:
@@ -99,6 +102,10 @@ def _refusals(report: CaptureReport, expected: Expectation) -> Iterator[str]:
             f"suite {expected.suite} was asked for, but the tunnel says that it uses "
             f"{expected.suite_read_back or 'none of its suites'}"
         )
+    for name, asked in expected.facts.items():
+        found = expected.facts_read_back.get(name)
+        if found != asked:
+            yield f"{name} {asked} was asked for, but the tunnel says {found or 'nothing of it'}"
 
 
 def _evidence(report: CaptureReport, expected: Expectation) -> Evidence:
@@ -117,6 +124,8 @@ def _evidence(report: CaptureReport, expected: Expectation) -> Evidence:
         suite_read_back=expected.suite_read_back or "",
         first_packets=[packet.data[:_SHOWN_BYTES].hex() for packet in shown],
         read_back_text=expected.read_back_text,
+        facts_asked=expected.facts,
+        facts_read_back=expected.facts_read_back,
         entropy=entropy,
     )
 

@@ -77,6 +77,8 @@ async def examine(
             suite=suite.name,
             suite_read_back=read_back.suite,
             read_back_text=read_back.text,
+            facts=established.facts,
+            facts_read_back=read_back.facts,
             payload_bytes=replies * _PAYLOAD_BYTES,
             probes=len(kinds) * _PROBES,
             replies=replies,

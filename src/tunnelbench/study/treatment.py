@@ -1,0 +1,65 @@
+"""A treatment: the levels that are hard to change. One bring-up of a treatment is an instance."""
+
+from __future__ import annotations
+
+from tunnelbench.study.fields import Frozen
+from tunnelbench.study.vocabulary import InternetProtocol
+
+BASELINE_VPN = "open"
+"""Plain IP, to which every result is related."""
+
+WRITTEN_IP: dict[InternetProtocol, str] = {"ipv4": "IPv4", "ipv6": "IPv6"}
+"""IP versions as they are written in sentences."""
+
+
+class Treatment(Frozen, frozen=True):
+    """What is brought up, and in which lab."""
+
+    vpn: str
+    suite: str
+    options: str = ""
+    """Levels of the VPN's options that are not the default: `carrier=tcp device=tap`, in order of names."""
+    outer_ip: InternetProtocol = "ipv4"
+    """The IP version between the gateways."""
+    clients: int = 1
+    """How many clients use the tunnel at once."""
+    image: str
+    mtu: int
+    """Bytes."""
+
+    @property
+    def tunnel(self) -> str:
+        """`VPN/SUITE`, or the VPN alone where it doesn't encrypt, with what is unusual about it."""
+        name = self.vpn if self.suite == "none" else f"{self.vpn}/{self.suite}"
+        return " ".join([name, *self._unusual("over {}", "with {} clients")])
+
+    @property
+    def key(self) -> str:
+        """Stable name, different for every treatment."""
+        unusual = self._unusual("outer={}", "clients={}")
+        return " ".join([f"{self.vpn}/{self.suite}", *unusual, f"image={self.image}", f"mtu={self.mtu}"])
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether this is plain IP."""
+        return self.vpn == BASELINE_VPN
+
+    @property
+    def baseline(self) -> Treatment:
+        """Plain IP in the same lab: what this treatment is related to."""
+        return Treatment(vpn=BASELINE_VPN, suite="none", clients=self.clients, image=self.image, mtu=self.mtu)
+
+    def option_levels(self) -> dict[str, str]:
+        """The options that are not the default, by name."""
+        return dict(pair.split("=", 1) for pair in self.options.split())
+
+    def _unusual(self, outer: str, clients: str) -> list[str]:
+        parts = [self.options] if self.options else []
+        parts += [outer.format(WRITTEN_IP[self.outer_ip])] if self.outer_ip != "ipv4" else []
+        parts += [clients.format(self.clients)] if self.clients != 1 else []
+        return parts
+
+
+def written_options(levels: dict[str, str]) -> str:
+    """Options as a treatment has them."""
+    return " ".join(f"{name}={level}" for name, level in sorted(levels.items()))
