@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tunnelbench.tunnels import ipsec_manual, openssh, openvpn, wireguard_go
+from tunnelbench.tunnels import ipsec_manual, openssh, openvpn_read_back, wireguard_go
 from tunnelbench.tunnels.base import ReadBack
 
 OPENVPN_CBC = """\
@@ -107,10 +107,10 @@ Reader = Callable[[str], ReadBack]
 @pytest.mark.parametrize(
     ("read", "said", "suite"),
     [
-        (openvpn.read_log, OPENVPN_CBC, "aes-128-cbc-sha1"),
-        (openvpn.read_log, OPENVPN_SMALL_BLOCKS, "des-ede3-cbc-sha256"),
-        (openvpn.read_log, OPENVPN_AEAD, "chacha20-poly1305"),
-        (openvpn.read_log, OPENVPN_NULL, "none-sha1"),
+        (openvpn_read_back.read_log, OPENVPN_CBC, "aes-128-cbc-sha1"),
+        (openvpn_read_back.read_log, OPENVPN_SMALL_BLOCKS, "des-ede3-cbc-sha256"),
+        (openvpn_read_back.read_log, OPENVPN_AEAD, "chacha20-poly1305"),
+        (openvpn_read_back.read_log, OPENVPN_NULL, "none-sha1"),
         (openssh.read_log, SSH_CBC, "aes128-cbc-md5"),
         (openssh.read_log, SSH_AEAD, "aes128-gcm"),
         (wireguard_go.read_status, WIREGUARD, "chacha20-poly1305"),
@@ -127,13 +127,13 @@ def test_the_suite_is_what_the_implementation_says(read: Reader, said: str, suit
     ("read", "said", "first", "second"),
     [
         (
-            openvpn.read_log,
+            openvpn_read_back.read_log,
             OPENVPN_CBC,
             "Incoming Data Channel: Cipher 'AES-128",
             "Incoming Data Channel: Cipher 'AES-256",
         ),
-        (openvpn.read_log, OPENVPN_CBC, "Incoming Data Channel", "Lost Data Channel"),
-        (openvpn.read_log, OPENVPN_AEAD, "CHACHA20-POLY1305", "ARIA-128-GCM"),
+        (openvpn_read_back.read_log, OPENVPN_CBC, "Incoming Data Channel", "Lost Data Channel"),
+        (openvpn_read_back.read_log, OPENVPN_AEAD, "CHACHA20-POLY1305", "ARIA-128-GCM"),
         (openssh.read_log, SSH_CBC, "client->server cipher: aes128-cbc", "client->server cipher: aes256-cbc"),
         (openssh.read_log, SSH_CBC, "client->server", "somewhere"),
         (openssh.read_log, SSH_CBC, "hmac-md5", "hmac-md5-etm@openssh.com"),
@@ -152,22 +152,22 @@ def test_what_is_no_suite_of_both_directions_is_none(
 
 
 @pytest.mark.parametrize(
-    "read", [openvpn.read_log, openssh.read_log, wireguard_go.read_status, ipsec_manual.read_state]
+    "read", [openvpn_read_back.read_log, openssh.read_log, wireguard_go.read_status, ipsec_manual.read_state]
 )
 def test_silence_means_no_suite(read: Reader) -> None:
     assert read("") == ReadBack(None, "")
 
 
 def test_new_keys_count_and_old_ones_do_not() -> None:
-    assert openvpn.read_log(OPENVPN_CBC + OPENVPN_CBC).suite == "aes-128-cbc-sha1"
-    assert openvpn.read_log(OPENVPN_NULL + OPENVPN_NULL).suite == "none-sha1"
-    assert openvpn.read_log(OPENVPN_CBC + OPENVPN_NULL).suite == "none-sha1"
-    assert openvpn.read_log(OPENVPN_CBC + OPENVPN_SMALL_BLOCKS).suite == "des-ede3-cbc-sha256"
+    assert openvpn_read_back.read_log(OPENVPN_CBC + OPENVPN_CBC).suite == "aes-128-cbc-sha1"
+    assert openvpn_read_back.read_log(OPENVPN_NULL + OPENVPN_NULL).suite == "none-sha1"
+    assert openvpn_read_back.read_log(OPENVPN_CBC + OPENVPN_NULL).suite == "none-sha1"
+    assert openvpn_read_back.read_log(OPENVPN_CBC + OPENVPN_SMALL_BLOCKS).suite == "des-ede3-cbc-sha256"
     assert openssh.read_log(SSH_CBC + SSH_AEAD).suite == "aes128-gcm"
 
 
 def test_ends_that_differ_have_no_suite_in_common() -> None:
-    ends = [openvpn.read_log(OPENVPN_CBC), openvpn.read_log(OPENVPN_AEAD)]
+    ends = [openvpn_read_back.read_log(OPENVPN_CBC), openvpn_read_back.read_log(OPENVPN_AEAD)]
     together = ReadBack.agreed(ends)
     assert together.suite is None
     assert "AES-128-CBC" in together.text
@@ -185,5 +185,5 @@ def test_keys_of_associations_are_left_out(said: str) -> None:
 
 
 def test_only_the_lines_about_the_suite_are_kept_of_a_log() -> None:
-    assert openvpn.read_log(OPENVPN_AEAD).text.splitlines() == OPENVPN_AEAD.splitlines()[:2]
+    assert openvpn_read_back.read_log(OPENVPN_AEAD).text.splitlines() == OPENVPN_AEAD.splitlines()[:2]
     assert openssh.read_log(SSH_AEAD).text.splitlines() == SSH_AEAD.splitlines()[:2]

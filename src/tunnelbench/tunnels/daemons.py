@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 
@@ -29,15 +30,18 @@ async def start_daemon(
     return program
 
 
-async def all_print(pattern: str, programs: Iterable[Program], timeout: float) -> None:
+async def all_print(
+    pattern: str, programs: Iterable[Program], timeout: float, *, after: float = -math.inf
+) -> None:
     """Waits until each program has printed a line in which the regular expression is found.
 
-    Raises NodeError, with a program's last lines, as soon as one ends, or after `timeout` seconds.
+    Passes over what came in before `after`, a time of the event loop's clock. Raises NodeError, with a
+    program's last lines, as soon as one ends, or after `timeout` seconds.
     """
     try:
         async with asyncio.TaskGroup() as waiting:
             for program in programs:
-                waiting.create_task(program.line(pattern, timeout))
+                waiting.create_task(program.line(pattern, timeout, after=after))
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
 

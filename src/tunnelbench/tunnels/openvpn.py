@@ -1,193 +1,215 @@
-"""OpenVPN: TLS mode over UDP with a tun device between the gateways; a program encrypts each packet.
+"""OpenVPN between two gateways; a program encrypts each packet, or the kernel does where that is offloaded.
 
-What is not named in the configuration is OpenVPN's default. So the tun device has an MTU of 1500, while
-`mssfix` has TCP send segments whose encrypted packets fit 1492 bytes: TCP is not fragmented, but a UDP
-datagram that fills the MTU leaves the gateway in two fragments. And ciphers with blocks of 64 bits get new
-keys every 64 MB (`reneg-bytes`). Compression and data channel offload stay off.
+What is not named in the configuration is OpenVPN's default. So the device has an MTU of 1500, while `mssfix`
+has TCP send segments whose encrypted packets fit 1492 bytes: TCP is not fragmented, but a UDP datagram that
+fills the MTU leaves the gateway in two fragments. Both ends are certain of each other by certificates, or by
+a static key.
+
+- `device=tap` carries Ethernet frames, but routes into them: each gateway is the other's next hop over the
+  tap device. Nothing is bridged, so hosts see no frames of the other site.
+- `keying=static` has neither a handshake nor new keys; OpenVPN has no AEADs there.
+- `compression=lz4` is `lz4-v2`, which adds nothing to what does not shrink; `lzo` adds a byte.
+- `renegotiation=by-volume` makes new keys every 64 MB. Ciphers with blocks of 64 bits get them so anyway, by
+  OpenVPN's own default. It is the one way to have new keys when they are wanted: OpenVPN takes no order for
+  them, but payload can be sent until they are due.
+- `offload=yes` needs a kernel that knows OpenVPN's data channel: with OpenVPN 2.6 the module ovpn-dco.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 
-from tunnelbench.lab.features import TUN, Feature
+from tunnelbench.lab.features import TUN, Feature, link_kind
 from tunnelbench.lab.program import Program
-from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Suite, Tunnel, Variant, suites
-from tunnelbench.tunnels.certificates import Authority, Identity, Role
+from tunnelbench.lab.topology import Family
+from tunnelbench.tunnels.base import (
+    Established,
+    Gateway,
+    Needs,
+    Option,
+    Place,
+    ReadBack,
+    Tunnel,
+    Variant,
+    options,
+)
+from tunnelbench.tunnels.certificates import Authority, Role
 from tunnelbench.tunnels.daemons import all_print, place_files, printed, start_daemon
+from tunnelbench.tunnels.openvpn_configuration import (
+    DIRECTORY,
+    FILE,
+    PORT,
+    between_gateways,
+    certificates,
+    device,
+    static_key,
+)
+from tunnelbench.tunnels.openvpn_read_back import handshake_seconds, read_link, read_log
+from tunnelbench.tunnels.openvpn_suites import SUITES, as_openvpn, has_cipher
 from tunnelbench.tunnels.point_to_point import INNER_ADDRESSES
 
-INTERFACE = "tun0"
-DIRECTORY = "/run/openvpn"
-PORT = 1194
 READY_SECONDS = 20.0
 """How long both ends may take together; idle they take one to two."""
 
-_CIPHERS = {
-    "AES-128-CBC": "AES-128-CBC",
-    "AES-192-CBC": "AES-192-CBC",
-    "AES-256-CBC": "AES-256-CBC",
-    "BF-CBC": "Blowfish-128-CBC",
-    "DES-CBC": "DES-CBC",
-    "DES-EDE3-CBC": "3DES-CBC",
-    "none": "none",
-}
-_HASHES = {"MD5": "HMAC-MD5", "SHA1": "HMAC-SHA-1", "SHA256": "HMAC-SHA-256"}
-_AEADS = {
-    "AES-128-GCM": "AES-128-GCM",
-    "AES-256-GCM": "AES-256-GCM",
-    "CHACHA20-POLY1305": "ChaCha20-Poly1305",
-}
+RENEWAL_SECONDS = 120.0
+"""How long it may take to send what keys are good for, in the slowest of labs."""
 
-# Without its legacy provider OpenSSL 3 has neither Blowfish nor DES; OpenVPN 2.5 knows neither option.
-_PROVIDERS = ("ignore-unknown-option providers disable-dco", "providers legacy default")
-
-_KEY_MADE = re.compile(
-    r"^(Outgoing|Incoming) Data Channel: (?:Cipher '(.+)' init|Using .+ message hash '(.+)' for).*",
-    re.MULTILINE,
-)
-"""What OpenVPN logs of each key that it makes, from verbosity 4 on."""
-
-
-@dataclass(frozen=True)
-class OpenVpnSuite(Suite):
-    """A suite, and what OpenVPN calls its parts."""
-
-    cipher: str
-    """For `data-ciphers`."""
-    hash: str | None
-    """For `auth`; None for an AEAD, which needs none."""
-
-
-def _all_suites() -> list[OpenVpnSuite]:
-    classic = [
-        OpenVpnSuite(f"{cipher}-{hash_name}".lower(), encryption, integrity, cipher, hash_name)
-        for cipher, encryption in _CIPHERS.items()
-        for hash_name, integrity in _HASHES.items()
-    ]
-    combined = [
-        OpenVpnSuite(cipher.lower(), encryption, "with the cipher", cipher, None)
-        for cipher, encryption in _AEADS.items()
-    ]
-    return classic + combined
+_LISTENS = "link remote|Listening for incoming TCP connection"
+_OFFLOADED_CIPHERS = frozenset({"AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "CHACHA20-POLY1305"})
+_OFFLOAD: Feature = link_kind("OpenVPN's data channel (module ovpn-dco)", "ovpn-dco")
 
 
 class OpenVpn(Tunnel):
-    """OpenVPN between the gateways, each certain of the other by a certificate."""
+    """OpenVPN between the gateways."""
 
     name = "openvpn"
     title = "OpenVPN"
-    suites = suites(*_all_suites())
+    suites = SUITES
+    options = options(
+        Option("device", ("tun", "tap"), "Whether IP packets or Ethernet frames are carried."),
+        Option("carrier", ("udp", "tcp"), "What OpenVPN's packets travel in."),
+        Option("keying", ("tls", "static"), "Whether TLS agrees on keys, or both ends were given one."),
+        Option("compression", ("none", "lzo", "lz4"), "How payload is compressed before it is encrypted."),
+        Option(
+            "renegotiation",
+            ("hourly", "by-volume"),
+            "When TLS makes new keys: each hour, or each 64 MB, too.",
+        ),
+        Option("offload", ("no", "yes"), "Whether the kernel encrypts packets (data channel offload)."),
+    )
+    outer_families = frozenset(Family)
 
     def in_kernel(self, variant: Variant) -> bool:
-        """Never."""
-        return False
+        """Only where the data channel is offloaded."""
+        return variant["offload"] == "yes"
+
+    def refusal(self, variant: Variant, place: Place) -> str | None:
+        """What OpenVPN itself excludes, and what a release's OpenVPN has not yet."""
+        if variant["keying"] == "static":
+            return _refused_with_static_key(variant)
+        if variant["offload"] == "yes":
+            return _refused_with_offload(variant, place)
+        return None
 
     def needs(self, variant: Variant) -> Needs:
-        """OpenVPN with the suite's cipher, and TUN devices."""
-        cipher = _as_openvpn(variant.suite).cipher
-        features = {TUN} if cipher == "none" else {TUN, _has_cipher(cipher)}
+        """OpenVPN with the suite's cipher; TUN devices, or the kernel's own data channel."""
+        cipher = as_openvpn(variant.suite).cipher
+        features = {_OFFLOAD if variant["offload"] == "yes" else TUN}
+        if cipher != "none":
+            features.add(has_cipher(cipher))
         return Needs(programs=frozenset({"openvpn"}), features=frozenset(features))
 
     async def up(
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
     ) -> Established:
         """Starts the server on the right gateway, then the client on the left one."""
-        configured, authority = _as_openvpn(variant.suite), Authority()
-        server = await _start(right, "server", configured, authority, cleanup)
-        client = await _start(left, "client", configured, authority, cleanup)
+        secrets = _secrets(left, right, variant)
+        server = await _start(right, "server", variant, secrets["server"], cleanup)
+        client = await _start(left, "client", variant, secrets["client"], cleanup)
         daemons = (server, client)
+        if variant["keying"] == "static":
+            await _send_first_packet(left)
         await all_print("Initialization Sequence Completed", daemons, READY_SECONDS)
-        for end in (left, right):
-            await end.route_to_peer(cleanup, interface=INTERFACE)
+        for end, addresses in ((left, INNER_ADDRESSES[1]), (right, INNER_ADDRESSES[0])):
+            next_hop = {family: addresses.address(family) for family in Family}
+            via = next_hop if variant["device"] == "tap" else None
+            await end.route_to_peer(cleanup, interface=device(variant), via=via)
+        handshakes = [handshake_seconds(printed(daemon)) for daemon in daemons]
 
         async def read_back() -> ReadBack:
-            return ReadBack.agreed(read_log(printed(daemon)) for daemon in daemons)
+            return ReadBack.agreed([await _read_back(end, daemon, variant) for end, daemon in ends])
 
+        async def rekey() -> None:
+            await _use_keys_up(left, daemons)
+
+        ends = ((right, server), (left, client))
         return Established(
-            wire=frozenset({f"ipv4 udp {PORT}"}),
+            wire=frozenset({f"{left.outer.value} {variant['carrier']} {PORT}"}),
             read_back=read_back,
             programs=daemons,
+            facts={name: variant[name] for name in ("device", "carrier", "keying", "compression", "offload")},
+            compresses=variant["compression"] != "none",
+            rekey=rekey if _renews_by_volume(variant) else None,
+            handshake_seconds=max((seconds for seconds in handshakes if seconds is not None), default=None),
         )
 
 
 TUNNEL = OpenVpn()
 
 
-def _as_openvpn(suite: Suite) -> OpenVpnSuite:
-    assert isinstance(suite, OpenVpnSuite)
-    return suite
+def _refused_with_static_key(variant: Variant) -> str | None:
+    if as_openvpn(variant.suite).is_aead:
+        return "OpenVPN uses AEADs with TLS keys only, never with a static key"
+    if variant["renegotiation"] != "hourly":
+        return "a static key is never renewed, so there is nothing to renegotiate"
+    if variant["offload"] == "yes":
+        return "OpenVPN offloads its data channel with TLS keys only, never with a static key"
+    return None
 
 
-def _has_cipher(cipher: str) -> Feature:
-    options = " ".join(f"--{line}" for line in _PROVIDERS)
-    check = f'openvpn {options} --show-ciphers | grep --quiet "^$0 "'
-    return Feature(f"OpenVPN with {cipher}", ("sh", "-c", check, cipher))
+def _refused_with_offload(variant: Variant, place: Place) -> str | None:
+    if as_openvpn(variant.suite).cipher not in _OFFLOADED_CIPHERS:
+        return "the kernel's data channel has AES-GCM and ChaCha20-Poly1305 only"
+    if variant["device"] == "tap":
+        return "the kernel's data channel carries IP packets only, no Ethernet frames"
+    if variant["compression"] != "none":
+        return "the kernel's data channel does not compress"
+    if variant["renegotiation"] == "by-volume":
+        return "OpenVPN does not see how much the kernel's data channel has sent"
+    if place.release == "bullseye":
+        return "bullseye's OpenVPN 2.5 has no data channel offload; bookworm's and trixie's 2.6 have it"
+    return None
+
+
+def _secrets(left: Gateway, right: Gateway, variant: Variant) -> dict[Role, bytes]:
+    if variant["keying"] == "static":
+        key = static_key()
+        return {"server": key, "client": key}
+    authority = Authority()
+    return {
+        "server": certificates(authority, authority.issue(right.site.gateway, "server")),
+        "client": certificates(authority, authority.issue(left.site.gateway, "client")),
+    }
 
 
 async def _start(
-    end: Gateway, role: Role, suite: OpenVpnSuite, authority: Authority, cleanup: AsyncExitStack
+    end: Gateway, role: Role, variant: Variant, secret: bytes, cleanup: AsyncExitStack
 ) -> Program:
-    configuration = "\n".join(_configuration(end, role, suite)).encode()
-    credentials = _credentials(authority, authority.issue(end.site.gateway, role))
-    await place_files(end.node, DIRECTORY, {"tunnel.conf": configuration + credentials}, cleanup)
-    daemon = await start_daemon(end.node, cleanup, "openvpn", "--config", f"{DIRECTORY}/tunnel.conf")
-    await daemon.line("link remote", READY_SECONDS)
+    configuration = "\n".join(between_gateways(end, role, variant)).encode()
+    await place_files(end.node, DIRECTORY, {FILE: configuration + secret}, cleanup)
+    daemon = await start_daemon(end.node, cleanup, "openvpn", "--config", f"{DIRECTORY}/{FILE}")
+    await daemon.line(_LISTENS, READY_SECONDS)
     return daemon
 
 
-def _configuration(end: Gateway, role: Role, suite: OpenVpnSuite) -> Iterable[str]:
-    own, peer = INNER_ADDRESSES if role == "client" else reversed(INNER_ADDRESSES)
-    yield f"tls-{role}"
-    yield f"dev {INTERFACE}"
-    yield "proto udp4"
-    yield f"local {end.site.outside.ipv4.ip}"
-    yield f"remote {end.peer.outside.ipv4.ip}"
-    yield f"port {PORT}"
-    yield f"ifconfig {own.ipv4.ip} {peer.ipv4.ip}"
-    yield f"ifconfig-ipv6 {own.ipv6} {peer.ipv6.ip}"
-    yield from _PROVIDERS
-    yield "disable-dco"
-    yield f"data-ciphers {suite.cipher}"
-    yield f"data-ciphers-fallback {suite.cipher}"
-    if suite.hash:
-        yield f"auth {suite.hash}"
-    if role == "server":
-        yield "dh none"
-    yield f"remote-cert-tls {'client' if role == 'server' else 'server'}"
-    yield f"verify-x509-name {end.peer.gateway} name"
-    yield "tls-exit"
-    yield "suppress-timestamps"
-    # Says with what ciphers keys are made; what logs every packet begins at 5.
-    yield "verb 4"
+async def _send_first_packet(left: Gateway) -> None:
+    """With a static key neither end calls itself ready before a packet has come; the echo's answer is one."""
+    await left.node.run(
+        *("ping", "-c", "1", "-i", "0.2", "-w", str(round(READY_SECONDS))),
+        str(INNER_ADDRESSES[1].ipv4.ip), timeout=READY_SECONDS + 1, check=False,
+    )  # fmt: skip
 
 
-def _credentials(authority: Authority, identity: Identity) -> bytes:
-    return b"\n<ca>\n%b</ca>\n<cert>\n%b</cert>\n<key>\n%b</key>\n" % (
-        authority.certificate,
-        identity.certificate,
-        identity.key,
-    )
+def _renews_by_volume(variant: Variant) -> bool:
+    if variant["keying"] == "static":
+        return False
+    return variant["renegotiation"] == "by-volume" or as_openvpn(variant.suite).has_small_blocks
 
 
-def read_log(log: str) -> ReadBack:
-    """The suite of the newest keys, if the log tells of the same for both directions.
+async def _use_keys_up(left: Gateway, daemons: Sequence[Program]) -> None:
+    """Sends echo requests through the tunnel until both ends have made new keys."""
+    began = asyncio.get_running_loop().time()
+    peer = str(INNER_ADDRESSES[1].ipv4.ip)
+    flood = await left.node.spawn("ping", "-f", "-q", "-l", "16", "-s", "8000", peer)
+    try:
+        await all_print("Outgoing Data Channel: ", daemons, RENEWAL_SECONDS, after=began)
+    finally:
+        await flood.stop()
 
-    Where nothing is encrypted there is no line about a cipher, and for an AEAD none about a hash.
-    """
-    newest: dict[str, list[str]] = {}
-    for made in _KEY_MADE.finditer(log):
-        direction, cipher, hashed = made.groups()
-        if cipher:
-            newest[direction] = [cipher]
-        elif len(newest.get(direction, [])) == 1:
-            newest[direction].append(hashed)
-        else:
-            newest[direction] = ["none", hashed]
-    both_alike = len(newest) == 2 and newest["Outgoing"] == newest["Incoming"]
-    name = "-".join(newest["Outgoing"]).lower() if both_alike else None
-    lines = [made[0] for made in _KEY_MADE.finditer(log)]
-    return ReadBack(name if name in OpenVpn.suites else None, "\n".join(lines))
+
+async def _read_back(end: Gateway, daemon: Program, variant: Variant) -> ReadBack:
+    logged = read_log(printed(daemon))
+    shown = await end.node.run("ip", "-json", "-details", "link", "show", device(variant))
+    return ReadBack(logged.suite, logged.text, {**logged.facts, **read_link(shown.text)})

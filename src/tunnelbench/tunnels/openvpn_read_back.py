@@ -1,0 +1,97 @@
+"""What OpenVPN and its network interface say of a running tunnel: its suite, other facts, its handshake.
+
+The log is that of verbosity 4, where lines begin with the time in seconds since the epoch and the message's
+flags (`machine-readable-output`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from tunnelbench.tunnels.base import ReadBack
+from tunnelbench.tunnels.openvpn_suites import SUITES
+
+_KEYINGS = {"Data Channel": "tls", "Static Key Encryption": "static"}
+_OFFLOADING = ("ovpn", "ovpn-dco")
+"""The kinds of links whose packets the kernel encrypts: in Linux itself, and as a module of its own."""
+
+_KEY_MADE = re.compile(
+    r"(?P<line>(?P<direction>Outgoing|Incoming) (?P<title>Data Channel|Static Key Encryption): "
+    r"(?:Cipher '(?P<cipher>.+)' init|Using .+ message hash '(?P<hash>.+)' for).*)"
+)
+"""What is logged of each key of the data channel."""
+_COMPRESSION = re.compile(r"(LZO|LZ4)(?:v2)? compression initializing")
+_CARRIER = re.compile(r"\b(UDP|TCP)v[46]\S* link remote")
+_CONTROL_CHANNEL = re.compile(r"Control Channel: (TLSv[\d.]+), cipher \S+ ([\w-]+)(.*)")
+_TEMPORARY_KEY = re.compile(r"peer temporary key: (.+)")
+_HANDSHAKE = re.compile(r"^(\d+\.\d+) .*?(TLS: Initial packet from|Peer Connection Initiated with) ", re.M)
+
+
+class _LinkData(msgspec.Struct):
+    type: str = "tun"
+
+
+class _LinkInformation(msgspec.Struct):
+    info_kind: str
+    info_data: _LinkData = msgspec.field(default_factory=_LinkData)
+
+
+class _Link(msgspec.Struct):
+    linkinfo: _LinkInformation
+
+
+def read_log(log: str) -> ReadBack:
+    """The suite of the newest keys, if the log tells of the same for both directions; and facts.
+
+    Where nothing is encrypted there is no line about a cipher, and for an AEAD none about a hash.
+    """
+    newest: dict[str, list[str]] = {}
+    keyings: set[str] = set()
+    for made in _KEY_MADE.finditer(log):
+        direction, cipher, hashed = made["direction"], made["cipher"], made["hash"]
+        keyings.add(_KEYINGS[made["title"]])
+        if cipher:
+            newest[direction] = [cipher]
+        elif len(newest.get(direction, [])) == 1:
+            newest[direction].append(hashed)
+        else:
+            newest[direction] = ["none", hashed]
+    both_alike = len(newest) == 2 and newest["Outgoing"] == newest["Incoming"]
+    name = "-".join(newest["Outgoing"]).lower() if both_alike else None
+    facts = {"keying": keyings.pop()} | dict(_facts(log)) if len(keyings) == 1 else {}
+    lines = [made["line"] for made in _KEY_MADE.finditer(log)]
+    return ReadBack(name if name in SUITES else None, "\n".join(lines), facts)
+
+
+def read_link(shown: str) -> dict[str, str]:
+    """Facts about a network interface, as `ip -json -details link show` tells of it."""
+    (link,) = msgspec.json.decode(shown, type=list[_Link])
+    return {
+        "device": link.linkinfo.info_data.type,
+        "offload": "yes" if link.linkinfo.info_kind in _OFFLOADING else "no",
+    }
+
+
+def handshake_seconds(log: str) -> float | None:
+    """From the first packet of the first TLS handshake that this end saw until it calls it done."""
+    times = {event: float(time) for time, event in reversed(_HANDSHAKE.findall(log))}
+    if len(times) < 2:
+        return None
+    began, ended = times["TLS: Initial packet from"], times["Peer Connection Initiated with"]
+    return ended - began
+
+
+def _facts(log: str) -> Iterator[tuple[str, str]]:
+    if carrier := _CARRIER.search(log):
+        yield "carrier", carrier[1].lower()
+    compression = _COMPRESSION.search(log)
+    yield "compression", compression[1].lower() if compression else "none"
+    if control := _CONTROL_CHANNEL.search(log):
+        version, cipher, rest = control.groups()
+        yield "TLS version", version
+        yield "TLS cipher", cipher
+        if temporary := _TEMPORARY_KEY.search(rest):
+            yield "key agreement", temporary[1]
