@@ -1,0 +1,222 @@
+"""PPP between two gateways, for the VPNs that carry its frames: pppd at both ends (RFC 1661).
+
+One end is the server: it asks the other one who it is and tells it its address. Both keep their files in
+one directory and their secrets where pppd alone looks for them, and tell what they negotiate in a log.
+
+What differs from pppd's defaults: an MTU of 1400 bytes as VPNs on PPP usually have, so that what they make
+of a packet fits a wire of 1500; nothing is compressed unless asked for, headers neither; no echoes.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from tunnelbench.lab.features import Feature
+from tunnelbench.lab.node import Node
+from tunnelbench.lab.program import Program
+from tunnelbench.lab.topology import Family
+from tunnelbench.tunnels.base import NO_SUITE, Gateway, Option, ReadBack, Suite, Variant, suites
+from tunnelbench.tunnels.daemons import start_daemon
+
+INTERFACE = "ppp0"
+MTU = 1400
+MPPE_ROOM = 4
+"""By how many bytes pppd lowers the MTU with MPPE, whatever that adds."""
+
+MPPE_SUITES = suites(NO_SUITE, Suite("mppe40", "RC4-40", "none"), Suite("mppe128", "RC4-128", "none"))
+"""What PPP itself can encrypt with (RFC 3078), with a new key for each packet."""
+
+AUTHENTICATION = Option(
+    "authentication",
+    ("ms-chap-v2", "chap", "pap"),
+    "How the client proves its password: MS-CHAPv2 (RFC 2759), CHAP with MD5 (RFC 1994), or PAP (RFC 1334).",
+)
+COMPRESSION = Option(
+    "compression",
+    ("none", "deflate", "bsdcomp"),
+    "How PPP compresses packets: Deflate (RFC 1979) or BSD Compress (RFC 1977).",
+)
+
+_REQUIRED = {"ms-chap-v2": "require-mschap-v2", "chap": "require-chap", "pap": "require-pap"}
+_METHODS = {"chap MS-v2": "ms-chap-v2", "chap MD5": "chap", "pap": "pap"}
+_SECRETS = ("/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets")
+_ENCRYPTED = {"MPPE 40-bit": "mppe40", "MPPE 128-bit": "mppe128"}
+_COMPRESSED = {"Deflate": "deflate", "BSD-Compress": "bsdcomp"}
+
+# What CCP, the protocol for both, says once each direction has agreed on something.
+_CCP = re.compile(
+    r"^((?P<mppe>MPPE \d+-bit) stateless|(?P<compressor>Deflate|BSD-Compress) \(\d+\)) compression enabled",
+    re.MULTILINE,
+)
+_AUTHENTICATION = re.compile(r"^(?:sent|rcvd) \[LCP ConfAck .*<auth ([^>]+)>.*", re.MULTILINE)
+_UP = (r"^local +IP address", r"^local +LL address")
+
+
+def refusal(variant: Variant) -> str | None:
+    """Why PPP can't do this, if it can't."""
+    if not variant.suite.name.startswith("mppe"):
+        return None
+    if variant["authentication"] != "ms-chap-v2":
+        return "MPPE takes its keys from MS-CHAPv2 (RFC 3079), so it needs authentication=ms-chap-v2"
+    if variant.options.get("compression", "none") != "none":
+        return "PPP negotiates either MPPE or compression: MPPE takes the place of a compressor (RFC 3078)"
+    return None
+
+
+def features(variant: Variant, *, user_space: bool) -> frozenset[Feature]:
+    """What a kernel must have for PPP of this variant; `user_space` where frames go through a program."""
+    needed = {Feature("PPP (/dev/ppp)", ("sh", "-c", "exec 3<>/dev/ppp"), user_space)}
+    if variant.suite.name.startswith("mppe"):
+        bits = {"mppe40": 0x20, "mppe128": 0x40}[variant.suite.name]
+        needed.add(_compressor("MPPE", bytes([18, 6, 1, 0, 0, bits, *range(16)])))
+    if variant.options.get("compression") == "deflate":
+        needed.add(_compressor("Deflate", bytes([26, 4, 0x78, 0])))
+    if variant.options.get("compression") == "bsdcomp":
+        needed.add(_compressor("BSD Compress", bytes([21, 3, 0x2F])))
+    return frozenset(needed)
+
+
+def facts(variant: Variant) -> Mapping[str, str]:
+    """What `read_log` must find."""
+    return {name: variant[name] for name in ("authentication", "compression") if name in variant.options}
+
+
+def options(variant: Variant, end: Gateway, directory: str, *, server: bool) -> Iterator[str]:
+    """The lines of an options file for one end (pppd(8))."""
+    yield f"name {end.site.gateway}"
+    yield f"remotename {end.peer.gateway}"
+    if server:
+        yield "auth"
+        yield _REQUIRED[variant["authentication"]]
+    else:
+        yield "noauth"
+        # Whoever is told an address must not ask for the one that the host's name has.
+        yield "noipdefault"
+        yield "ipcp-accept-local"
+        yield "ipcp-accept-remote"
+    yield from _compression(variant)
+    yield from ("noaccomp", "nopcomp", "novj")
+    yield from (f"mtu {MTU}", f"mru {MTU}")
+    yield "+ipv6"
+    yield "debug"
+    yield f"logfile {log_file(directory)}"
+
+
+def _compression(variant: Variant) -> Iterator[str]:
+    match variant.suite.name, variant.options.get("compression", "none"):
+        case "mppe40", _:
+            yield from ("require-mppe-40", "nomppe-128", "nomppe-stateful")
+        case "mppe128", _:
+            yield from ("require-mppe-128", "nomppe-40", "nomppe-stateful")
+        case _, "deflate":
+            yield from ("deflate 15,15", "nobsdcomp", "nopredictor1")
+        case _, "bsdcomp":
+            yield from ("bsdcomp 15,15", "nodeflate", "nopredictor1")
+        case _:
+            yield "noccp"
+
+
+def log_file(directory: str) -> str:
+    """Where pppd writes what it negotiates."""
+    return f"{directory}/pppd.log"
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A client's password, with the address that it gets."""
+
+    client: str
+    server: str
+    address: str
+    password: str
+
+    @classmethod
+    def fresh(cls, client: Gateway, address: str) -> Secret:
+        """A new password for a client."""
+        return cls(client.site.gateway, client.peer.gateway, address, secrets.token_hex(16))
+
+
+async def place_secrets(node: Node, all_secrets: Iterable[Secret], cleanup: AsyncExitStack) -> None:
+    """Writes what a node's pppd has to know; with `cleanup` ends all pppd of the node and what they left."""
+    lines = "".join(f"{s.client} {s.server} {s.password} {s.address}\n" for s in all_secrets).encode()
+    for path in _SECRETS:
+        before = await node.read_file(path)
+        cleanup.push_async_callback(node.write_file, path, before, 0o600)
+        await node.write_file(path, lines, 0o600)
+    cleanup.push_async_callback(node.run, "sh", "-c", _END_ALL)
+
+
+# They say good-bye to their peers first, and who doesn't answer is waited for up to ten seconds.
+_END_ALL = """
+pkill -x pppd
+tries=0
+while pgrep -x pppd > /dev/null; do
+    tries=$((tries + 1))
+    [ $tries -ne 100 ] || pkill -KILL -x pppd
+    sleep 0.02
+done
+rm -f /run/pppd2.tdb /run/pppd/pppd2.tdb
+"""
+
+
+async def watch(end: Gateway, directory: str, cleanup: AsyncExitStack) -> Program:
+    """Prints pppd's log as it grows."""
+    path = log_file(directory)
+    await end.node.write_file(path, b"", 0o600)
+    return await start_daemon(end.node, cleanup, "tail", "--follow", "--lines=+1", path)
+
+
+async def wait_until_up(log: Program, timeout: float) -> None:
+    """Waits until pppd has its addresses of both families."""
+    for pattern in _UP:
+        await log.line(pattern, timeout)
+
+
+async def guard(end: Gateway, cleanup: AsyncExitStack) -> Program:
+    """A program that ends when pppd does."""
+    process = (await end.node.read_file(f"/run/{INTERFACE}.pid")).decode().strip()
+    return await start_daemon(end.node, cleanup, "tail", "--follow", f"--pid={process}", "/dev/null")
+
+
+def read_log(log: str) -> ReadBack:
+    """What pppd's log says of encryption, compression and authentication."""
+    if not re.search(_UP[0], log, re.MULTILINE):
+        return ReadBack(None, log.strip())
+    asked, in_use = _last(_AUTHENTICATION, log), _last(_CCP, log)
+    mppe, compressor = (in_use["mppe"], in_use["compressor"]) if in_use else (None, None)
+    lines = [found[0] for found in (asked, in_use) if found] or ["neither authentication nor compression"]
+    return ReadBack(
+        _ENCRYPTED.get(mppe) if mppe else NO_SUITE.name,
+        "\n".join(lines),
+        {
+            "authentication": _METHODS.get(asked[1], asked[1]) if asked else "none",
+            "compression": _COMPRESSED[compressor] if compressor else "none",
+        },
+    )
+
+
+def _last(pattern: re.Pattern[str], log: str) -> re.Match[str] | None:
+    return max(pattern.finditer(log), key=lambda found: found.start(), default=None)
+
+
+async def route(end: Gateway, cleanup: AsyncExitStack) -> None:
+    """Leads traffic for the peer's site into PPP."""
+    await end.route_to_peer(cleanup, interface=INTERFACE, families=tuple(Family))
+
+
+def _compressor(title: str, option: bytes) -> Feature:
+    return Feature(f"{title} in PPP", ("python3", "-c", _TRY_COMPRESSOR, option.hex()))
+
+
+# Makes a unit and has it compress what it sends (linux/ppp-ioctl.h: PPPIOCNEWUNIT, PPPIOCSCOMPRESS).
+_TRY_COMPRESSOR = """
+import ctypes, fcntl, os, struct, sys
+option = ctypes.create_string_buffer(bytes.fromhex(sys.argv[1]))
+unit = os.open("/dev/ppp", os.O_RDWR)
+fcntl.ioctl(unit, 0xC004743E, struct.pack("i", -1))
+fcntl.ioctl(unit, 0x4010744D, struct.pack("PIi", ctypes.addressof(option), len(option) - 1, 1))
+"""

@@ -1,0 +1,87 @@
+"""What pppd and xl2tpd said in real labs, and what that means."""
+
+from __future__ import annotations
+
+import pytest
+
+from tunnelbench.tunnels import l2tp, pppd
+from tunnelbench.tunnels.base import Place
+
+LCP = """\
+using channel 1
+Using interface ppp0
+Connect: ppp0 <-->
+rcvd [LCP ConfReq id=0x1 <mru 1400> <asyncmap 0x0> <auth {method}> <magic 0xf04b2ef8>]
+sent [LCP ConfAck id=0x1 <mru 1400> <asyncmap 0x0> <auth {method}> <magic 0xf04b2ef8>]
+"""
+UP = """\
+local  LL address fe80::f118:dfd6:3c1c:649b
+remote LL address fe80::b961:577c:21da:0a2c
+local  IP address 10.255.0.1
+remote IP address 10.255.0.2
+"""
+MPPE = """\
+sent [CCP ConfReq id=0x1 <mppe +H -M +S -L -D -C>]
+rcvd [CCP ConfAck id=0x1 <mppe +H -M +S -L -D -C>]
+MPPE 128-bit stateless compression enabled
+"""
+DEFLATE = "Deflate (15) compression enabled\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "suite", "authentication", "compression"),
+    [
+        (LCP.format(method="chap MS-v2") + MPPE + UP, "mppe128", "ms-chap-v2", "none"),
+        (
+            LCP.format(method="chap MS-v2") + MPPE.replace("128-bit", "40-bit") + UP,
+            *("mppe40", "ms-chap-v2", "none"),
+        ),
+        (LCP.format(method="chap MD5") + UP, "none", "chap", "none"),
+        (LCP.format(method="pap") + DEFLATE + UP, "none", "pap", "deflate"),
+        (
+            LCP.format(method="pap") + DEFLATE.replace("Deflate", "BSD-Compress") + UP,
+            *("none", "pap", "bsdcomp"),
+        ),
+    ],
+)
+def test_the_log_of_pppd_tells_suite_authentication_and_compression(
+    log: str, suite: str, authentication: str, compression: str
+) -> None:
+    found = pppd.read_log(log)
+    assert found.suite == suite
+    assert found.facts == {"authentication": authentication, "compression": compression}
+
+
+def test_what_is_not_up_has_no_suite() -> None:
+    assert pppd.read_log(LCP.format(method="pap")).suite is None
+
+
+def test_unknown_encryption_is_no_suite() -> None:
+    assert pppd.read_log(MPPE.replace("128-bit", "56-bit") + UP).suite is None
+
+
+@pytest.mark.parametrize(
+    ("said", "plane"),
+    [
+        ("xl2tpd[751]: Using l2tp kernel support.\n", "kernel"),
+        ("xl2tpd[741]: Not looking for kernel support.\n", "user-space"),
+    ],
+)
+def test_xl2tpd_says_what_moves_packets(said: str, plane: str) -> None:
+    assert l2tp.read_logs(said, UP).facts["data-plane"] == plane
+
+
+@pytest.mark.parametrize(
+    ("suite", "options", "reason"),
+    [
+        ("mppe128", {"authentication": "chap"}, "needs authentication=ms-chap-v2"),
+        ("mppe40", {"compression": "deflate"}, "either MPPE or compression"),
+        ("none", {"authentication": "pap", "compression": "deflate"}, None),
+        ("mppe128", {}, None),
+    ],
+)
+def test_mppe_needs_ms_chap_and_excludes_compression(
+    suite: str, options: dict[str, str], reason: str | None
+) -> None:
+    found = l2tp.TUNNEL.refusal(l2tp.TUNNEL.variant(suite, options), Place("bookworm", "site-to-site"))
+    assert found is None if reason is None else reason in (found or "")
