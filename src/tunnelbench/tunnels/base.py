@@ -21,6 +21,7 @@ from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family, Site
+from tunnelbench.overhead import Encapsulation
 from tunnelbench.study.nearest import advice_on
 from tunnelbench.study.vocabulary import Transport
 
@@ -255,6 +256,10 @@ class Tunnel(ABC):
         half-way leaves nothing. Keys are fresh on each call. Raises NodeError, with the last lines of a
         daemon's log where it did not come up.
         """
+
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """What a variant makes of what it carries, from its formats alone: see `tunnelbench.overhead`."""
+        raise NotImplementedError(f"nobody has described the packets of {self.name} yet")
 
     async def serve(
         self, server: Gateway, clients: Sequence[Gateway], variant: Variant, cleanup: AsyncExitStack

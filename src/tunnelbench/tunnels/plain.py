@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from tunnelbench.lab.topology import Family
+from tunnelbench.overhead import Encapsulation
 from tunnelbench.tunnels.base import (
     NO_SUITE,
     Established,
@@ -52,6 +53,10 @@ class PlainIp(Tunnel):
             return ReadBack(NO_SUITE.name if direct else None, routes.text.strip())
 
         return Established(wire=PAYLOAD_PROTOCOLS, read_back=read_back)
+
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """None at all."""
+        return Encapsulation()
 
 
 TUNNEL = PlainIp()
