@@ -99,10 +99,10 @@ async def dial(
     logs: list[Program] = []
     for end in (server, client):
         await pppd.place_secrets(end.node, [secret], cleanup)
-        lines = pppd.options(variant, end, DIRECTORY, server=end is server)
+        log = f"logfile {pppd.log_file(DIRECTORY)}"
         files = {
-            "xl2tpd.conf": "\n".join(_configuration(end, variant, server=end is server)).encode(),
-            "options": "\n".join(lines).encode() + b"\n",
+            "xl2tpd.conf": pppd.lines(_configuration(end, variant, server=end is server)),
+            "options": pppd.lines([*pppd.options(variant, end, server=end is server), log]),
         }
         await place_files(end.node, DIRECTORY, files, cleanup)
         logs.append(await pppd.watch(end, DIRECTORY, cleanup))
@@ -163,4 +163,3 @@ def _configuration(end: Gateway, variant: Variant, *, server: bool) -> Iterator[
         yield f"lns = {end.peer_outside}"
     yield f"name = {end.site.gateway}"
     yield f"pppoptfile = {DIRECTORY}/options"
-    yield ""

@@ -85,7 +85,7 @@ def facts(variant: Variant) -> Mapping[str, str]:
     return {name: variant[name] for name in ("authentication", "compression") if name in variant.options}
 
 
-def options(variant: Variant, end: Gateway, directory: str, *, server: bool) -> Iterator[str]:
+def options(variant: Variant, end: Gateway, *, server: bool) -> Iterator[str]:
     """The lines of an options file for one end (pppd(8))."""
     yield f"name {end.site.gateway}"
     yield f"remotename {end.peer.gateway}"
@@ -103,7 +103,6 @@ def options(variant: Variant, end: Gateway, directory: str, *, server: bool) -> 
     yield from (f"mtu {MTU}", f"mru {MTU}")
     yield "+ipv6"
     yield "debug"
-    yield f"logfile {log_file(directory)}"
 
 
 def _compression(variant: Variant) -> Iterator[str]:
@@ -120,8 +119,13 @@ def _compression(variant: Variant) -> Iterator[str]:
             yield "noccp"
 
 
+def lines(all_lines: Iterable[str]) -> bytes:
+    """A file of these lines."""
+    return "".join(f"{line}\n" for line in all_lines).encode()
+
+
 def log_file(directory: str) -> str:
-    """Where pppd writes what it negotiates."""
+    """Where a pppd that another daemon starts is to write its log."""
     return f"{directory}/pppd.log"
 
 
@@ -142,11 +146,11 @@ class Secret:
 
 async def place_secrets(node: Node, all_secrets: Iterable[Secret], cleanup: AsyncExitStack) -> None:
     """Writes what a node's pppd has to know; with `cleanup` ends all pppd of the node and what they left."""
-    lines = "".join(f"{s.client} {s.server} {s.password} {s.address}\n" for s in all_secrets).encode()
+    text = lines(f"{s.client} {s.server} {s.password} {s.address}" for s in all_secrets)
     for path in _SECRETS:
         before = await node.read_file(path)
         cleanup.push_async_callback(node.write_file, path, before, 0o600)
-        await node.write_file(path, lines, 0o600)
+        await node.write_file(path, text, 0o600)
     cleanup.push_async_callback(node.run, "sh", "-c", _END_ALL)
 
 
@@ -188,10 +192,10 @@ def read_log(log: str) -> ReadBack:
         return ReadBack(None, log.strip())
     asked, in_use = _last(_AUTHENTICATION, log), _last(_CCP, log)
     mppe, compressor = (in_use["mppe"], in_use["compressor"]) if in_use else (None, None)
-    lines = [found[0] for found in (asked, in_use) if found] or ["neither authentication nor compression"]
+    words = [found[0] for found in (asked, in_use) if found] or ["neither authentication nor compression"]
     return ReadBack(
         _ENCRYPTED.get(mppe) if mppe else NO_SUITE.name,
-        "\n".join(lines),
+        "\n".join(words),
         {
             "authentication": _METHODS.get(asked[1], asked[1]) if asked else "none",
             "compression": _COMPRESSED[compressor] if compressor else "none",
