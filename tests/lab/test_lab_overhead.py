@@ -1,0 +1,211 @@
+"""The overhead model against packets in a real lab: every VPN whose packets are described, byte by byte."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import AsyncExitStack
+
+import pytest
+import pytest_asyncio
+
+from tunnelbench.campaign.trial import Bench, run_trial
+from tunnelbench.lab.connection import NodeError
+from tunnelbench.lab.image import find
+from tunnelbench.lab.lab import Lab, LabPlan, Runtime
+from tunnelbench.lab.runtimes import Placement, place
+from tunnelbench.lab.topology import TOPOLOGIES, Family
+from tunnelbench.lab.traffic import EchoProbe, ProbeCount, Probed, SocketOptions, UdpEcho
+from tunnelbench.lab.traffic.echo import Echoed, EchoServe
+from tunnelbench.overhead import Encapsulation
+from tunnelbench.overhead.model import bulk_payload, largest_unfragmented_payload, predict
+from tunnelbench.study.model import Method
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import parse_sending_rate
+from tunnelbench.tunnels import all_tunnels
+from tunnelbench.tunnels.base import Tunnel, gateways
+from tunnelbench.tunnels.path import SERVICE_PORT
+from tunnelbench.witness.witness import await_first_reply
+
+pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
+
+MTU = 1500
+SOURCE_PORT = 40_000
+SECOND = 1_000_000_000
+ATTEMPTS = 4
+"""Of what a tunnel sends by itself, some may fall between the packets that are looked at."""
+
+
+def described(tunnel: Tunnel, suite: str) -> Encapsulation | None:
+    try:
+        return tunnel.encapsulation(tunnel.variant(suite))
+    except NotImplementedError:
+        return None
+
+
+def tried(*, stream: bool) -> list[tuple[str, str]]:
+    """The first and the last suite of each: often a classic cipher with a hash, and an AEAD."""
+    chosen = [
+        (name, suite)
+        for name, tunnel in all_tunnels().items()
+        if "site-to-site" in tunnel.topologies
+        for suite in dict.fromkeys([*tunnel.suites][:: max(1, len(tunnel.suites) - 1)])
+    ]
+    return [
+        (name, suite)
+        for name, suite in chosen
+        if (found := described(all_tunnels()[name], suite)) is not None
+        if found.stream is stream and not found.compresses
+    ]
+
+
+FIXED, STREAMS = tried(stream=False), tried(stream=True)
+
+
+class Labs:
+    """One lab for each runtime of the gateways, and where each tunnel can run."""
+
+    def __init__(self, labs: Mapping[Runtime, Lab], placements: Mapping[tuple[str, str], Placement]) -> None:
+        self._labs = labs
+        self._placements = placements
+
+    def lab_for(self, vpn: str, suite: str) -> Lab:
+        placement = self._placements[vpn, suite]
+        if placement.runtime is None:
+            pytest.skip(placement.reason)
+        return self._labs[placement.runtime]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def labs() -> AsyncGenerator[Labs]:
+    image, topology = find(), TOPOLOGIES["site-to-site"]
+    wanted = [(all_tunnels()[vpn], suite) for vpn, suite in FIXED + STREAMS]
+    placements = await place(
+        image, {(tunnel.name, suite): tunnel.needs(tunnel.variant(suite)) for tunnel, suite in wanted}
+    )
+    async with AsyncExitStack() as cleanup:
+        opened = {
+            runtime: await cleanup.enter_async_context(
+                Lab(LabPlan(topology, image, dict.fromkeys(topology.gateways, runtime), MTU))
+            )
+            for runtime in {placement.runtime for placement in placements.values()}
+            if runtime is not None
+        }
+        yield Labs(opened, placements)
+
+
+@pytest.mark.parametrize(("vpn", "suite"), FIXED)
+async def test_packets_have_the_predicted_sizes(labs: Labs, vpn: str, suite: str) -> None:
+    """Datagrams of sizes around blocks, around the largest that is not fragmented, and beyond it."""
+    tunnel, lab = all_tunnels()[vpn], labs.lab_for(vpn, suite)
+    variant = tunnel.variant(suite)
+    encapsulation = tunnel.encapsulation(variant)
+    wrong: list[str] = []
+    async with AsyncExitStack() as cleanup:
+        established = await tunnel.up(*gateways(lab), variant, cleanup)
+        for family in sorted(family for transport, family in tunnel.carried(variant) if transport == "udp"):
+            assert await await_first_reply(lab, established, ("udp", family), 10) is not None
+            wrong += [text async for text in mispredicted(lab, encapsulation, family)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(("vpn", "suite"), STREAMS)
+async def test_streams_have_the_predicted_overhead(labs: Labs, vpn: str, suite: str) -> None:
+    """Between that of messages which travel alone and that of full segments, within 1 %."""
+    tunnel, lab = all_tunnels()[vpn], labs.lab_for(vpn, suite)
+    variant = tunnel.variant(suite)
+    encapsulation = tunnel.encapsulation(variant)
+    async with AsyncExitStack() as cleanup:
+        established = await tunnel.up(*gateways(lab), variant, cleanup)
+        assert await await_first_reply(lab, established, ("tcp", Family.IPV4), 10) is not None
+        bench = Bench(lab, established)
+        bulk = await wire_overhead(bench, tcp_point())
+        full = predict(encapsulation, bulk_payload(encapsulation, Family.IPV4, MTU), "tcp", Family.IPV4, MTU)
+        assert full.bulk_ratio * 0.99 < bulk < full.ratio * 1.01
+        if ("udp", Family.IPV4) in tunnel.carried(variant):
+            alone = predict(encapsulation, 600, "udp", Family.IPV4, MTU)
+            paced = await wire_overhead(bench, udp_point(600))
+            assert alone.bulk_ratio * 0.99 < paced < alone.ratio * 1.01
+
+
+async def mispredicted(lab: Lab, encapsulation: Encapsulation, family: Family) -> AsyncGenerator[str]:
+    async with AsyncExitStack() as serving:
+        await serve_echoes(lab, family, serving)
+        # One that may be too large tells the host of the path's MTU.
+        await sent_for(lab, family, largest_unfragmented_payload(Encapsulation(), "udp", family, MTU))
+        for size in sizes(encapsulation, family):
+            predicted = [packet.size for packet in predict(encapsulation, size, "udp", family, MTU).packets]
+            found = await sizes_on_wire(lab, family, size, predicted)
+            if found != predicted:
+                yield f"{size} bytes over {family}: {found} on the wire, predicted {predicted}"
+
+
+def sizes(encapsulation: Encapsulation, family: Family) -> Iterable[int]:
+    largest = largest_unfragmented_payload(encapsulation, "udp", family, MTU)
+    whole = largest_unfragmented_payload(Encapsulation(), "udp", family, MTU)
+    return sorted({*range(64, 81), 512, *range(largest - 2, largest + 3), whole, whole + 1, 3000})
+
+
+async def serve_echoes(lab: Lab, family: Family, cleanup: AsyncExitStack) -> None:
+    bind = "0.0.0.0" if family is Family.IPV4 else "[::]"
+    job = EchoServe(bind=f"{bind}:{SERVICE_PORT}", protocol="udp", deadline=300 * SECOND)
+    serving = await lab.nodes[lab.sites[1].host].start_traffic(job, Echoed)
+    cleanup.push_async_callback(serving.outcome, 10)
+    cleanup.push_async_callback(serving.stop)
+
+
+async def sizes_on_wire(lab: Lab, family: Family, size: int, wanted: list[int]) -> list[int]:
+    """Of the packets that left the left gateway for one datagram; tried again where they differ."""
+    found: list[int] = []
+    for _ in range(ATTEMPTS):
+        found = await sent_for(lab, family, size)
+        if found == wanted:
+            break
+    return found
+
+
+async def sent_for(lab: Lab, family: Family, size: int) -> list[int]:
+    left, right = lab.sites
+    wire = next(end for end in lab.topology.wire.ends if end.node == left.gateway)
+    capture = await lab.nodes[left.gateway].start_capture(wire.interface, [], 100)
+    address = right.inside.address(family)
+    host = f"[{address}]" if family is Family.IPV6 else str(address)
+    probing = await lab.nodes[left.host].start_traffic(
+        EchoProbe(
+            destination=UdpEcho(f"{host}:{SERVICE_PORT}"),
+            plan=ProbeCount(count=1, deadline=SECOND),
+            interval=0,
+            payload_bytes=size,
+            timeout=SECOND // 2,
+            socket=SocketOptions(port=SOURCE_PORT),
+        ),
+        Probed,
+    )
+    # The first one that is too large comes back as an error.
+    with contextlib.suppress(NodeError):
+        await probing.outcome(5)
+    report = await capture.stop()
+    return [
+        packet.length
+        for packet in report.first
+        if packet.outgoing and packet.protocol.split()[:2] not in (["arp"], ["ipv6", "icmpv6"])
+    ]
+
+
+async def wire_overhead(bench: Bench, point: Point) -> float:
+    trial = await run_trial(bench, point, 0, Method(trial=2.0, warm_up=0.3, cool_down=0.2))
+    assert trial.status == "ok", trial.reason
+    return trial.metrics["wire_overhead"]
+
+
+def tcp_point() -> Point:
+    return Point(
+        transport="tcp", ip="ipv4", payload_bytes=131_072, rate=None, direction="forward", load="engine"
+    )
+
+
+def udp_point(size: int) -> Point:
+    rate = parse_sending_rate("200pps")
+    return Point(
+        transport="udp", ip="ipv4", payload_bytes=size, rate=rate, direction="forward", load="engine"
+    )
