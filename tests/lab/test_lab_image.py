@@ -19,7 +19,8 @@ from tunnelbench.commands.image import image_app
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.lab import image_host
-from tunnelbench.lab.image_tree import BuildStep, Report, TreeDescription
+from tunnelbench.lab.bootstrap import BuildStep, Report
+from tunnelbench.lab.image_tree import Recipe, TreeDescription
 
 DESCRIPTION = TreeDescription(
     suites=("bookworm", "bookworm-security"),
@@ -41,7 +42,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def assembler(content: str = "new") -> images.Assemble:
     """Makes a tree of one file in place of Debian."""
 
-    def assemble(_release: str, directory: Path, _mirror: str | None, report: Report) -> TreeDescription:
+    def assemble(_recipe: Recipe, directory: Path, _cache: Path, report: Report) -> TreeDescription:
         report(BuildStep("unpacking", 0.5))
         (directory / "root").mkdir()
         (directory / "root" / "content").write_text(content)
@@ -52,7 +53,7 @@ def assembler(content: str = "new") -> images.Assemble:
 
 def test_a_built_image_is_found_with_what_is_in_it(cache: Path) -> None:
     steps: list[BuildStep] = []
-    built = images.build("bookworm", "bookworm", progress=steps.append, assemble=assembler())
+    built = images.build("bookworm", Recipe("bookworm"), progress=steps.append, assemble=assembler())
     assert images.find("bookworm") == built
     assert images.list_images() == [built]
     assert built.root == cache / "images" / "bookworm" / "root"
@@ -64,7 +65,7 @@ def test_a_built_image_is_found_with_what_is_in_it(cache: Path) -> None:
 def test_images_can_be_moved_with_the_cache(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    images.build("bookworm", "bookworm", assemble=assembler())
+    images.build("bookworm", Recipe("bookworm"), assemble=assembler())
     cache.rename(tmp_path / "elsewhere")
     monkeypatch.setenv("TUNNELBENCH_CACHE", str(tmp_path / "elsewhere"))
     assert (images.find("bookworm").root / "content").exists()
@@ -86,33 +87,33 @@ def test_a_missing_image_comes_with_the_command_that_builds_it(name: str, comman
 
 
 def test_a_failed_build_leaves_no_image_and_no_files(cache: Path) -> None:
-    def fail(_release: str, directory: Path, _mirror: str | None, _report: Report) -> TreeDescription:
+    def fail(_recipe: Recipe, directory: Path, _cache: Path, _report: Report) -> TreeDescription:
         (directory / "root").mkdir()
         raise UserError("the mirror failed")
 
     with pytest.raises(UserError, match="the mirror failed"):
-        images.build("bookworm", "bookworm", assemble=fail)
+        images.build("bookworm", Recipe("bookworm"), assemble=fail)
     assert images.list_images() == []
     assert [path.name for path in (cache / "images").iterdir()] == [".bookworm.lock"]
 
 
 def test_a_failed_rebuild_keeps_the_older_image(cache: Path) -> None:
-    old = images.build("bookworm", "bookworm", assemble=assembler("old"))
+    old = images.build("bookworm", Recipe("bookworm"), assemble=assembler("old"))
 
-    def interrupted(_release: str, directory: Path, _mirror: str | None, _report: Report) -> TreeDescription:
+    def interrupted(_recipe: Recipe, directory: Path, _cache: Path, _report: Report) -> TreeDescription:
         (directory / "root").mkdir()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        images.build("bookworm", "bookworm", assemble=interrupted)
+        images.build("bookworm", Recipe("bookworm"), assemble=interrupted)
     assert images.find("bookworm") == old
     assert (old.root / "content").read_text() == "old"
     assert len(list((cache / "images").iterdir())) == 2
 
 
 def test_a_rebuild_replaces_the_older_image(cache: Path) -> None:
-    old = images.build("bookworm", "bookworm", assemble=assembler("old"))
-    new = images.build("bookworm", "bookworm", assemble=assembler("new"))
+    old = images.build("bookworm", Recipe("bookworm"), assemble=assembler("old"))
+    new = images.build("bookworm", Recipe("bookworm"), assemble=assembler("new"))
     assert new.built_at > old.built_at
     assert (new.root / "content").read_text() == "new"
     assert {path.name for path in (cache / "images").iterdir()} == {"bookworm", ".bookworm.lock"}
@@ -122,15 +123,16 @@ KILLED_BUILD = """
 import sys, time
 from pathlib import Path
 from tunnelbench.lab import image, image_host
+from tunnelbench.lab.image_tree import Recipe
 
-def hang(release, directory, mirror, report):
+def hang(recipe, directory, cache, report):
     (directory / "root").mkdir()
     (directory / "image.json").write_text("{}")
     print("building", flush=True)
     time.sleep(60)
 
 image_host.in_namespaces = list
-image.build("bookworm", "bookworm", assemble=hang)
+image.build("bookworm", Recipe("bookworm"), assemble=hang)
 """
 
 
@@ -145,7 +147,7 @@ def test_a_killed_build_is_no_image_and_the_next_build_removes_it(cache: Path) -
     assert images.list_images() == []
     with pytest.raises(UserError, match="not built"):
         images.find("bookworm")
-    images.build("bookworm", "bookworm", assemble=assembler())
+    images.build("bookworm", Recipe("bookworm"), assemble=assembler())
     assert {path.name for path in (cache / "images").iterdir()} == {"bookworm", ".bookworm.lock"}
 
 
@@ -153,10 +155,10 @@ def test_a_killed_build_is_no_image_and_the_next_build_removes_it(cache: Path) -
 def test_two_builds_of_one_image_make_it_once() -> None:
     started, finish = threading.Event(), threading.Event()
 
-    def slow(release: str, directory: Path, mirror: str | None, report: Report) -> TreeDescription:
+    def slow(recipe: Recipe, directory: Path, cache: Path, report: Report) -> TreeDescription:
         started.set()
         assert finish.wait(30)
-        return assembler("first")(release, directory, mirror, report)
+        return assembler("first")(recipe, directory, cache, report)
 
     waiting = threading.Event()
 
@@ -166,11 +168,11 @@ def test_two_builds_of_one_image_make_it_once() -> None:
 
     results: list[images.Image] = []
     first = threading.Thread(
-        target=lambda: results.append(images.build("bookworm", "bookworm", assemble=slow))
+        target=lambda: results.append(images.build("bookworm", Recipe("bookworm"), assemble=slow))
     )
     second = threading.Thread(
         target=lambda: results.append(
-            images.build("bookworm", "bookworm", progress=show, assemble=assembler("second"))
+            images.build("bookworm", Recipe("bookworm"), progress=show, assemble=assembler("second"))
         )
     )
     first.start()
@@ -185,7 +187,7 @@ def test_two_builds_of_one_image_make_it_once() -> None:
 
 
 def test_an_image_is_not_removed_under_a_build(cache: Path) -> None:
-    images.build("bookworm", "bookworm", assemble=assembler())
+    images.build("bookworm", Recipe("bookworm"), assemble=assembler())
     with (cache / "images" / ".bookworm.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(UserError, match="being built"):
@@ -197,7 +199,7 @@ def test_an_image_is_not_removed_under_a_build(cache: Path) -> None:
 
 
 def test_a_damaged_description_is_named_with_what_to_do(cache: Path) -> None:
-    images.build("bookworm", "bookworm", assemble=assembler())
+    images.build("bookworm", Recipe("bookworm"), assemble=assembler())
     (cache / "images" / "bookworm" / "image.json").write_text('{"name": ')
     with pytest.raises(UserError, match=r"image\.json is damaged") as caught:
         images.find("bookworm")
@@ -211,13 +213,13 @@ def test_names_that_could_leave_the_cache_are_refused(name: str) -> None:
         with pytest.raises(UserError, match="can't name an image"):
             look_up(name)
     with pytest.raises(UserError, match="can't name an image"):
-        images.build(name, "bookworm", assemble=assembler())
+        images.build(name, Recipe("bookworm"), assemble=assembler())
 
 
 @pytest.mark.usefixtures("cache")
 def test_unknown_releases_are_refused_with_the_known_ones() -> None:
     with pytest.raises(UserError, match="unknown Debian release: hardy") as caught:
-        images.build("mine", "hardy", assemble=assembler())
+        images.build("mine", Recipe("hardy"), assemble=assembler())
     assert caught.value.advice is not None
     assert "bookworm" in caught.value.advice
 
@@ -226,7 +228,7 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TUNNELBENCH_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(UserError, match="Not a directory") as caught:
-        images.build("bookworm", "bookworm", assemble=assembler())
+        images.build("bookworm", Recipe("bookworm"), assemble=assembler())
     assert "TUNNELBENCH_CACHE" in (caught.value.advice or "")
 
 
@@ -247,7 +249,7 @@ def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_commands_list_and_remove() -> None:
     run = CliRunner().invoke
     assert "tunnelbench image build" in run(image_app, ["list"]).output
-    image = images.build("bookworm", "bookworm", assemble=assembler())
+    image = images.build("bookworm", Recipe("bookworm"), assemble=assembler())
     table = run(image_app, ["list"]).output
     assert "6.1.1" in table
     assert "2.6.14" in table

@@ -11,7 +11,8 @@ import pytest
 
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image_host, image_tree, mirror
-from tunnelbench.lab.image_tree import BuildStep
+from tunnelbench.lab.bootstrap import BuildStep
+from tunnelbench.lab.image_tree import Recipe
 
 
 def debian_like_tree(root: Path, *, merged: bool, kernels: tuple[str, ...] = ("6.1.1",)) -> None:
@@ -121,7 +122,7 @@ def test_the_builders_last_words_reach_the_user(
     directory = fake_builder(f"echo 'I: running apt-get update...' >&2; echo '{complaint}' >&2; exit 25")
     steps: list[BuildStep] = []
     with pytest.raises(UserError) as caught:
-        image_tree.assemble("bookworm", directory, "http://mirror.example", steps.append)
+        image_tree.assemble(Recipe("bookworm", "http://mirror.example"), directory, directory, steps.append)
     assert complaint in caught.value.message
     assert advice in (caught.value.advice or "")
     assert [step.text for step in steps] == ["asking the archive", "reading package lists"]
@@ -136,7 +137,7 @@ def test_an_interrupted_builder_is_gone_at_once(fake_builder: Callable[[str], Pa
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        image_tree.assemble("bookworm", directory, "http://mirror.example", interrupt)
+        image_tree.assemble(Recipe("bookworm", "http://mirror.example"), directory, directory, interrupt)
     assert not (directory / "survived").exists()
 
 

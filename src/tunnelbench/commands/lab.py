@@ -20,6 +20,7 @@ from tunnelbench.errors import UserError
 from tunnelbench.lab import attach, rendezvous
 from tunnelbench.lab import image as images
 from tunnelbench.lab.holder_messages import ComingUp, Description
+from tunnelbench.lab.image_tree import Recipe
 from tunnelbench.lab.topology import TOPOLOGIES
 from tunnelbench.study.catalogue import Choice
 from tunnelbench.study.nearest import advice_on
@@ -177,7 +178,7 @@ def _internet_protocol(name: str) -> InternetProtocol:
 
 def _ready_image(name: str) -> str:
     if name in images.RELEASES and name not in [image.name for image in images.list_images()]:
-        build_with_progress(name, name)
+        build_with_progress(name, Recipe(name))
     return images.find(name).name
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import collections
 import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from tunnelbench.errors import UserError
-from tunnelbench.lab import image_host
-from tunnelbench.lab import mirror as apt
+from tunnelbench.lab import extras, image_host, kernel_source
+from tunnelbench.lab.bootstrap import BuildStep, Report, archives, bootstrap, part
 
 KERNEL = "/usr/bin/linux.uml"
 MODULES = Path("usr/lib/uml/modules")
@@ -40,15 +40,21 @@ MISSING_PACKAGES = {
 """The Debian releases an image can be made of, and which of PACKAGES each lacks."""
 
 
+KernelOrigin = Literal["package", "source"]
+"""Debian's package user-mode-linux, or built from Debian's kernel source with more in it."""
+
+
 @dataclass(frozen=True, slots=True)
-class BuildStep:
-    """How far a build has come: the step being done, and the share of the work before it (0 to 1)."""
+class Recipe:
+    """What an image is to be made of."""
 
-    text: str
-    share: float
-
-
-Report = Callable[[BuildStep], None]
+    release: str
+    """Debian's code name."""
+    mirror: str | None = None
+    """The Debian mirror; None for this host's apt sources."""
+    kernel: KernelOrigin = "package"
+    extras: tuple[str, ...] = ()
+    """Programs that Debian has not got, by their names in `extras.EXTRAS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +66,40 @@ class TreeDescription:
     kernel_version: str
     modules_version: str
     packages: dict[str, str]
+    kernel_source: str | None = None
+    kernel_additions: tuple[str, ...] = ()
+    extras: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def assemble(release: str, directory: Path, mirror: str | None, report: Report) -> TreeDescription:
-    """Makes `directory/root` a ready root tree of the release, using `directory` for scratch files.
+def assemble(recipe: Recipe, directory: Path, cache: Path, report: Report) -> TreeDescription:
+    """Makes `directory/root` a ready root tree, using `directory` for scratch files.
+
+    What took long to build is kept in `cache` for the next time.
 
     The tree belongs to the caller alone, without set-user-id programs, so that its owner can be root in a
     user namespace that knows no other user. Raises UserError with the builder's last words on failure.
     """
     report(BuildStep("asking the archive", 0.0))
     image_host.require_builder()
-    sources = apt.sources_for(
-        release, apt.host_sources(), mirror=mirror, read_release_file=apt.download_release_file
-    )
+    sources = archives(recipe.release, recipe.mirror)
     root = directory / "root"
-    _bootstrap(release, root, directory, sources, report)
+    kernel = None
+    if recipe.kernel == "source":
+        scratch = directory / "kernel"
+        kernel = kernel_source.built_kernel(
+            recipe.release, sources, cache / "kernels", scratch, part(report, 0.0, 0.9)
+        )
+        image_host.discard(scratch)
+        report = part(report, 0.9, 1.0)
+    built = {name: extras.EXTRAS[name].built(cache / "extras", report) for name in recipe.extras}
+    packages = [package for package in PACKAGES if package not in MISSING_PACKAGES[recipe.release]]
+    bootstrap(recipe.release, root, packages, sources, directory / "scratch", report)
     report(BuildStep("making the tree neutral", 0.96))
     image_host.run_in_namespaces(["chown", "--recursive", "--no-dereference", "0:0", str(root)])
+    if kernel is not None:
+        _put_kernel(kernel, root)
+    for program in built.values():
+        shutil.copy2(program, root / "usr/bin")
     modules_version = make_neutral(root)
     image_host.run_in_namespaces(["chroot", str(root), "depmod", modules_version])
     kernel_version = image_host.run_in_namespaces(["chroot", str(root), KERNEL, "--version"]).strip()
@@ -86,6 +109,9 @@ def assemble(release: str, directory: Path, mirror: str | None, report: Report) 
         kernel_version=kernel_version,
         modules_version=modules_version,
         packages=_installed_packages(root),
+        kernel_source=kernel.source if kernel else None,
+        kernel_additions=kernel.additions if kernel else (),
+        extras={name: extras.EXTRAS[name].version for name in recipe.extras},
     )
 
 
@@ -131,73 +157,12 @@ def _link_modules(root: Path) -> str:
     return versions[0]
 
 
-_STEPS = {
-    "running apt-get update": BuildStep("reading package lists", 0.02),
-    "downloading packages": BuildStep("downloading the base system", 0.09),
-    "extracting archives": BuildStep("unpacking the base system", 0.12),
-    "installing essential": BuildStep("installing the base system", 0.22),
-    "installing remaining": BuildStep("installing the VPN programs", 0.45),
-    "cleaning package": BuildStep("cleaning up", 0.95),
-}
-"""mmdebstrap's messages, and the share of a build's time that passes before each."""
-
-
-def _bootstrap(
-    release: str, root: Path, directory: Path, sources: tuple[apt.AptSource, ...], report: Report
-) -> None:
-    packages = [package for package in PACKAGES if package not in MISSING_PACKAGES[release]]
-    scratch = directory / "scratch"
-    scratch.mkdir(parents=True)
-    # Proxy settings may hold passwords, so they travel in a file that only its owner reads.
-    configuration = scratch / "apt.conf"
-    configuration.touch(mode=0o600)
-    configuration.write_text(apt.host_acquire_options(apt.apt_configuration_dump()))
-    source_list = scratch / "debian.sources"
-    source_list.touch(mode=0o600)
-    source_list.write_text("\n".join(source.stanza() for source in sources))
-    command = [
-        *("mmdebstrap", "--mode=root", "--format=directory", "--variant=minbase"),
-        f"--include={','.join(packages)}",
-        f"--aptopt={configuration}",
-        # A build that power failure interrupts is thrown away, so there is nothing to save file by file.
-        "--dpkgopt=force-unsafe-io",
-        *(release, str(root), str(source_list)),
-    ]
-    process = subprocess.Popen(
-        image_host.in_namespaces(command),
-        env={**image_host.environment(), "TMPDIR": str(scratch)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    assert process.stderr is not None
-    last_lines: collections.deque[str] = collections.deque(maxlen=12)
-    try:
-        for line in process.stderr:
-            last_lines.append(line.rstrip())
-            for beginning, step in _STEPS.items():
-                if line.startswith(f"I: {beginning}"):
-                    report(step)
-    except BaseException:
-        process.kill()
-        # Its end of the pipe closes when the last process of the build is gone.
-        process.stderr.read()
-        raise
-    finally:
-        process.wait()
-    if process.returncode != 0:
-        raise _build_error(release, "\n".join(last_lines))
-    shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _build_error(release: str, output: str) -> UserError:
-    return UserError(
-        f"Debian {release} could not be unpacked; the last words were:\n{output}",
-        advice=image_host.advice_on(output),
-    )
+def _put_kernel(kernel: kernel_source.BuiltKernel, root: Path) -> None:
+    """Puts a kernel and its modules in the place of Debian's."""
+    for path in (root / MODULES).glob("*"):
+        _remove(path)
+    shutil.copytree(kernel.directory / kernel_source.MODULES, root / MODULES / kernel.version)
+    shutil.copy2(kernel.directory / kernel_source.PROGRAM, root / KERNEL.lstrip("/"))
 
 
 def _installed_packages(root: Path) -> dict[str, str]:

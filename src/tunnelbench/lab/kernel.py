@@ -102,6 +102,8 @@ async def start_kernel_node(
         "panic=-1",
         # No tunl0, gre0 and the like, which would come with a first tunnel and outlast it.
         "fb_tunnels=none",
+        # The same for devices that a kernel without modules makes when it boots.
+        *("dummy.numdummies=0", "ifb.numifbs=0", "mac80211_hwsim.radios=0"),
         *vectors,
         "--",
         "guest",
