@@ -23,11 +23,14 @@ class Feature:
     """A program of the image with its arguments; may leave traces on the node."""
     user_space: bool = False
     """Whether it hands every packet to a program, which costs a system call or more for each."""
+    from_source: bool = False
+    """Whether images with a kernel from source have it, and those with Debian's may not."""
 
 
-def link_kind(title: str, kind: str, *arguments: str) -> Feature:
+def link_kind(title: str, kind: str, *arguments: str, from_source: bool = False) -> Feature:
     """The ability to make links of a kind (ip-link(8))."""
-    return Feature(f"{title} links", ("ip", "link", "add", f"try-{kind}"[:15], "type", kind, *arguments))
+    check = ("ip", "link", "add", f"try-{kind}"[:15], "type", kind, *arguments)
+    return Feature(f"{title} links", check, from_source=from_source)
 
 
 TUN = Feature(

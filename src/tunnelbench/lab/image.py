@@ -68,6 +68,21 @@ class Image(BaseModel):
         """The root tree; to be used as the lower, never written layer of an overlay."""
         return self.directory / "root"
 
+    def command_with(self, extra: str) -> str:
+        """The command that builds it anew with an extra program more."""
+        wanted = [f"--with {name}" for name in sorted({*self.extras, extra})]
+        return " ".join([_build_command(self.name, self.release), *self._kernel_option, *wanted])
+
+    @property
+    def command_from_source(self) -> str:
+        """The command that builds another one like it, with a kernel from source."""
+        wanted = [f"--with {name}" for name in sorted(self.extras)]
+        return " ".join([_build_command(f"{self.name}-source", self.release), "--kernel source", *wanted])
+
+    @property
+    def _kernel_option(self) -> tuple[str, ...]:
+        return ("--kernel source",) if self.kernel_source else ()
+
 
 def cache_directory() -> Path:
     """Where what can be made again is kept: TUNNELBENCH_CACHE, or `tunnelbench` in the user's cache."""
@@ -230,8 +245,8 @@ def _check_name(name: str) -> None:
         )
 
 
-def _build_command(name: str) -> str:
-    return f"tunnelbench image build {name}" + ("" if name in RELEASES else f" --release {DEFAULT_IMAGE}")
+def _build_command(name: str, release: str = DEFAULT_IMAGE) -> str:
+    return f"tunnelbench image build {name}" + ("" if name in RELEASES else f" --release {release}")
 
 
 def _images() -> Path:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
+from tunnelbench.lab.extras import extra_with
 from tunnelbench.lab.features import Feature, Needs, missing_features, missing_programs
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.kernel import start_kernel_node
@@ -54,11 +55,9 @@ async def place(
     }
     there = await _survey_kernel(image, in_doubt) if in_doubt and forced is not Runtime.NAMESPACE else None
     return {
-        key: _place_one(needs, forced, here, there or _untried(image))
+        key: _place_one(image, needs, forced, here, there or _untried(image))
         if key in carried
-        else Placement(
-            None, f"the image {image.name} lacks {_listing(sorted(needs.programs & absent))}; {_OTHER_IMAGE}"
-        )
+        else Placement(None, _without_programs(image, needs.programs & absent))
         for key, needs in wanted.items()
     }
 
@@ -89,19 +88,40 @@ class _Survey:
         return self.failure or f"{self.kernel} lacks {_listing(self.missing(needs))}"
 
 
-def _place_one(needs: Needs, forced: Runtime | None, here: _Survey, there: _Survey) -> Placement:
+def _place_one(
+    image: Image, needs: Needs, forced: Runtime | None, here: _Survey, there: _Survey
+) -> Placement:
     if forced is not None:
         survey = here if forced is Runtime.NAMESPACE else there
         if survey.missing(needs) or survey.failure:
-            return Placement(None, survey.complaint(needs))
+            remedy = f"; {_remedy(image, needs, there)}" if forced is Runtime.KERNEL else ""
+            return Placement(None, survey.complaint(needs) + remedy)
         return Placement(forced, f"asked for; {survey.kernel} has what it needs")
     if not here.missing(needs):
         return Placement(Runtime.NAMESPACE, f"{here.kernel} has what it needs")
     if there.missing(needs) or there.failure:
-        return Placement(None, f"{here.complaint(needs)}, and {there.complaint(needs)}; {_OTHER_IMAGE}")
+        return Placement(
+            None, f"{here.complaint(needs)}, and {there.complaint(needs)}; {_remedy(image, needs, there)}"
+        )
     has = "has them" if len(here.missing(needs)) > 1 or here.missing(needs)[0].endswith("s") else "has it"
     slowly = ", though it slows programs that handle packets down manifold" if needs.user_space else ""
     return Placement(Runtime.KERNEL, f"{here.complaint(needs)}; {there.kernel} {has}{slowly}")
+
+
+def _without_programs(image: Image, absent: frozenset[str]) -> str:
+    """Why the image won't do, and which command brings what it lacks."""
+    lacks = f"the image {image.name} lacks {_listing(sorted(absent))}"
+    brings = {extra_with(program) for program in absent}
+    if len(brings) == 1 and (extra := brings.pop()):
+        return f"{lacks}, which Debian has not got; this brings it: {image.command_with(extra)}"
+    return f"{lacks}; {_OTHER_IMAGE}"
+
+
+def _remedy(image: Image, needs: Needs, there: _Survey) -> str:
+    lacking = needs.features & there.lacking
+    if image.kernel_source is None and lacking and all(feature.from_source for feature in lacking):
+        return f"an image with a kernel from source may do: {image.command_from_source}"
+    return _OTHER_IMAGE
 
 
 async def _survey_here(node: Node, features: Iterable[Feature]) -> _Survey:
