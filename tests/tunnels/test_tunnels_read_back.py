@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tunnelbench.tunnels import ipsec_manual, openssh, openvpn_read_back, wireguard_go
+from tunnelbench.tunnels import openssh, openvpn_read_back, wireguard_go, xfrm
 from tunnelbench.tunnels.base import ReadBack
 
 OPENVPN_CBC = """\
@@ -114,9 +114,9 @@ Reader = Callable[[str], ReadBack]
         (openssh.read_log, SSH_CBC, "aes128-cbc-md5"),
         (openssh.read_log, SSH_AEAD, "aes128-gcm"),
         (wireguard_go.read_status, WIREGUARD, "chacha20-poly1305"),
-        (ipsec_manual.read_state, ESP_CBC, "aes128-sha1"),
-        (ipsec_manual.read_state, ESP_AEAD, "aes128-gcm"),
-        (ipsec_manual.read_state, ESP_NULL, "null-md5"),
+        (xfrm.read_state, ESP_CBC, "aes128-sha1"),
+        (xfrm.read_state, ESP_AEAD, "aes128-gcm"),
+        (xfrm.read_state, ESP_NULL, "null-md5"),
     ],
 )
 def test_the_suite_is_what_the_implementation_says(read: Reader, said: str, suite: str) -> None:
@@ -139,9 +139,9 @@ def test_the_suite_is_what_the_implementation_says(read: Reader, said: str, suit
         (openssh.read_log, SSH_CBC, "hmac-md5", "hmac-md5-etm@openssh.com"),
         (wireguard_go.read_status, WIREGUARD, "  latest handshake: 4 seconds ago\n", ""),
         (wireguard_go.read_status, WIREGUARD, "peer: ", "stranger: "),
-        (ipsec_manual.read_state, ESP_CBC, "enc cbc(aes) 0x8076", "enc cbc(des3_ede) 0x8076"),
-        (ipsec_manual.read_state, ESP_CBC, "0x807653075abb75d1dc4d4c3ed27083d8", "0x807653075abb75d1"),
-        (ipsec_manual.read_state, ESP_CBC, "7767 96", "7767 128"),
+        (xfrm.read_state, ESP_CBC, "enc cbc(aes) 0x8076", "enc cbc(des3_ede) 0x8076"),
+        (xfrm.read_state, ESP_CBC, "0x807653075abb75d1dc4d4c3ed27083d8", "0x807653075abb75d1"),
+        (xfrm.read_state, ESP_CBC, "7767 96", "7767 128"),
     ],
 )
 def test_what_is_no_suite_of_both_directions_is_none(
@@ -152,7 +152,7 @@ def test_what_is_no_suite_of_both_directions_is_none(
 
 
 @pytest.mark.parametrize(
-    "read", [openvpn_read_back.read_log, openssh.read_log, wireguard_go.read_status, ipsec_manual.read_state]
+    "read", [openvpn_read_back.read_log, openssh.read_log, wireguard_go.read_status, xfrm.read_state]
 )
 def test_silence_means_no_suite(read: Reader) -> None:
     assert read("") == ReadBack(None, "")
@@ -178,7 +178,7 @@ def test_ends_that_differ_have_no_suite_in_common() -> None:
 @pytest.mark.parametrize("said", [ESP_CBC, ESP_AEAD, ESP_NULL])
 def test_keys_of_associations_are_left_out(said: str) -> None:
     keys = [word for word in said.split() if word.startswith("0x") and len(word) > 12]
-    text = ipsec_manual.read_state(said).text
+    text = xfrm.read_state(said).text
     assert keys
     assert not [key for key in keys if key[2:] in text]
     assert f"({(len(keys[0]) - 2) * 4} bits)" in text

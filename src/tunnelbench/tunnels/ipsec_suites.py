@@ -7,7 +7,6 @@ Both in one: RFC 4106 (AES-GCM), RFC 4309 (AES-CCM), RFC 7634 (ChaCha20-Poly1305
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -153,28 +152,9 @@ class EspSuite(Suite):
         """What proposes it for ESP to libreswan; None where libreswan can't."""
         return self._proposal(lambda algorithm: algorithm.libreswan)
 
-    def fresh_keys(self) -> str:
-        """The transforms with new random keys, as ip-xfrm(8) reads them."""
-        return self._with_keys(secrets.token_bytes)
-
-    def example_keys(self) -> str:
-        """The transforms with keys that only try whether a kernel has them."""
-        return self._with_keys(lambda n_bytes: bytes(range(1, n_bytes + 1)))
-
-    def _with_keys(self, make: Callable[[int], bytes]) -> str:
-        return " ".join(
-            f"{word} {algorithm.kernel_name} {_hexadecimal(make(algorithm.key_bits // 8))}"
-            + (f" {algorithm.icv_bits}" if word != "enc" else "")
-            for word, algorithm in self.algorithms.items()
-        )
-
     def _proposal(self, word: Callable[[Algorithm], str | None]) -> str | None:
         words = [word(algorithm) for algorithm in self.algorithms.values()]
         return None if None in words else "-".join(filter(None, words))
-
-
-def _hexadecimal(key: bytes) -> str:
-    return f"0x{key.hex()}" if key else '""'
 
 
 def _all_suites() -> Iterator[EspSuite]:
