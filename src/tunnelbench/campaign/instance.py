@@ -10,6 +10,7 @@ from tunnelbench.campaign.calibration import with_doubt
 from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.packets import PacketFiles
+from tunnelbench.campaign.predicted import with_prediction
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
@@ -107,6 +108,7 @@ async def _measure(
         trial = with_doubt(
             await run_trial(bench, point, position, course.method), instance.treatment, course.calibrations
         )
+        trial = with_prediction(trial, instance.treatment)
         store.add_trial(identity, trial)
         observer.trial_ended(instance, trial)
         all_went_well &= trial.status == "ok"

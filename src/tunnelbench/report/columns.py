@@ -55,7 +55,7 @@ def _by_throughput(interval: str) -> list[Column]:
         *_related("throughput", "Ratio to plain IP", interval),
         *_both_ways(),
         *_processor(),
-        _wire(),
+        *_wire(),
         _loss(),
         Column("Sent again", "segments/s", _median("retransmits")),
         *_times("latency", "One-way delay, ms"),
@@ -75,7 +75,7 @@ def _by_delay(interval: str) -> list[Column]:
         Column("Voice", "MOS", _median("mos")),
         _loss(),
         *_processor(),
-        _wire(),
+        *_wire(),
         Column("Received", "Mbit/s", _median("throughput")),
         *_setup(),
     ]
@@ -88,7 +88,7 @@ def _by_round_trip(interval: str) -> list[Column]:
         *_related("round_trip_p50", "Ratio of p50 to plain IP", interval),
         _loss(),
         *_processor(),
-        _wire(),
+        *_wire(),
         *_setup(),
     ]
 
@@ -100,7 +100,7 @@ def _by_transactions(interval: str) -> list[Column]:
         *_times("round_trip", "Round trip, ms"),
         Column("To connect, ms", "p50", _median("connect_p50", milliseconds)),
         *_processor(),
-        _wire(),
+        *_wire(),
         *_setup(),
     ]
 
@@ -142,8 +142,11 @@ def _processor() -> list[Column]:
     return [Column("Processor s/s", node, _processor_of(node)) for node in (*NODES, MACHINE)]
 
 
-def _wire() -> Column:
-    return Column("Wire", "bytes per byte", _median("wire_overhead"))
+def _wire() -> list[Column]:
+    return [
+        Column("Wire", "bytes per byte", _median("wire_overhead")),
+        Column("Wire", "by formats", _median("wire_overhead_predicted")),
+    ]
 
 
 def _loss() -> Column:

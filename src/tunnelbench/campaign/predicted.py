@@ -1,0 +1,93 @@
+"""The overhead that a tunnel's formats predict, beside the one that a trial measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tunnelbench.campaign.variants import tunnel_of, variant_of
+from tunnelbench.lab.topology import Family
+from tunnelbench.overhead import Encapsulation
+from tunnelbench.overhead.model import PLAIN, bulk_payload, largest_unfragmented_payload, predict
+from tunnelbench.store.model import TrialRecord, WarningRecord
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import MAXIMUM
+from tunnelbench.study.treatment import Treatment
+
+METRIC = "wire_overhead_predicted"
+_LARGEST_DIFFERENCE = 0.02
+"""Of what is predicted, before it is doubted."""
+_OWN_BYTES = 10_000
+"""What tunnels and hosts may send by themselves in a trial: keepalives, new keys, neighbour discovery."""
+
+
+def with_prediction(trial: TrialRecord, treatment: Treatment) -> TrialRecord:
+    """The trial with the predicted overhead among its metrics, and a warning where it is far from that.
+
+    Nothing is predicted of traffic whose packets have no one size or go both ways.
+    """
+    measured = trial.metrics.get("wire_overhead")
+    predicted = predicted_overhead(treatment, trial.point)
+    if measured is None or predicted is None:
+        return trial
+    known = replace(trial, metrics={**trial.metrics, METRIC: predicted})
+    if not _is_comparable(trial, treatment):
+        return known
+    difference = abs(measured - predicted)
+    unexplained = difference * trial.metrics.get("throughput", 0.0) * 1e6 / 8 * trial.seconds
+    if difference <= _LARGEST_DIFFERENCE * predicted or unexplained <= _OWN_BYTES:
+        return known
+    warning = WarningRecord(
+        "unexpected-overhead",
+        f"{measured:.4g} bytes on the wire per byte of payload, where the tunnel's formats "
+        f"make {predicted:.4g}",
+        "Look at single packets: other traffic was on the wire, or the tunnel is not what it is described as.",
+    )
+    return replace(known, warnings=[*trial.warnings, warning])
+
+
+def predicted_overhead(treatment: Treatment, point: Point) -> float | None:
+    """Bytes on the wire per byte of payload; None where that can't be told."""
+    encapsulation = _encapsulation(treatment)
+    if encapsulation is None or not _is_predictable(point, encapsulation):
+        return None
+    family, mtu = Family(point.ip), treatment.mtu
+    try:
+        if point.transport == "tcp":
+            segment = bulk_payload(encapsulation, family, mtu)
+            return predict(encapsulation, segment, "tcp", family, mtu).bulk_ratio
+        datagram = predict(encapsulation, point.payload_bytes or 1, "udp", family, mtu)
+    except ValueError:
+        return None
+    return datagram.bulk_ratio if point.rate == MAXIMUM else datagram.ratio
+
+
+def _encapsulation(treatment: Treatment) -> Encapsulation | None:
+    try:
+        return tunnel_of(treatment).encapsulation(variant_of(treatment))
+    except NotImplementedError:
+        return None
+
+
+def _is_predictable(point: Point, encapsulation: Encapsulation) -> bool:
+    return (
+        point.transport != "icmp"
+        and point.profile == "constant"
+        and bool(point.payload_bytes)
+        and point.direction in ("forward", "reverse")
+        and not encapsulation.compresses
+    )
+
+
+def _is_comparable(trial: TrialRecord, treatment: Treatment) -> bool:
+    """Whether all that was sent arrived, once, in packets whose borders are known."""
+    encapsulation, point = _encapsulation(treatment), trial.point
+    if encapsulation is None or encapsulation.stream:
+        return False
+    if point.transport == "tcp":
+        return trial.metrics.get("retransmits") == 0
+    if trial.metrics.get("loss") != 0:
+        return False
+    # Over IPv4 only a datagram that fits the link tells a host that the tunnel takes less.
+    family = Family(point.ip)
+    whole = largest_unfragmented_payload(PLAIN, "udp", family, treatment.mtu)
+    return family is Family.IPV6 or (point.payload_bytes or 0) <= whole
