@@ -35,7 +35,7 @@ TUNNELS = {
         (layers.ipv4(), layers.udp(), layers.openvpn_data("AES-128-CBC", "HMAC-SHA-1")),
         inner_mtu=1500,
         oversize=Oversize.FRAGMENTED_AFTER,
-        tcp_fits=1492,
+        tcp_packet=89 * 16 - 5,
     ),
     "openvpn over tcp": Encapsulation(
         (layers.ipv4(), layers.tcp(), layers.openvpn_data("AES-128-CBC", "HMAC-SHA-1", over_tcp=True)),

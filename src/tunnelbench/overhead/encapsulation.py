@@ -112,9 +112,9 @@ class Encapsulation:
     inner_mtu: int | None = None
     """The largest IP packet that the tunnel's interface takes; None where only the wire limits it."""
     oversize: Oversize = Oversize.FRAGMENTED_BEFORE
-    tcp_fits: int | None = None
-    """TCP inside is told to send segments whose outermost packets are no larger than this (OpenVPN's
-    `mssfix`); None where only the path's MTU limits them."""
+    tcp_packet: int | None = None
+    """TCP inside is told to send IP packets no larger than this (OpenVPN's `mssfix`); None where only the
+    path's MTU limits them."""
     chunk: int = 32_768
     """How many bytes of a byte stream one message carries at most."""
     compresses: bool = False

@@ -229,9 +229,10 @@ def _in_stream(
 def _segment_payload(tunnel: Encapsulation, family: Family, link_mtu: int) -> int:
     """What one TCP segment of a host carries at most."""
     largest = path_mtu(tunnel, family, link_mtu)
-    room = tunnel.tcp_fits or (link_mtu if tunnel.inner is Inner.SEGMENT else None)
-    if room is not None and tunnel.layers:
-        largest = _largest_packet(tunnel, family, largest, room)
+    if tunnel.inner is Inner.SEGMENT and tunnel.layers:
+        largest = _largest_packet(tunnel, family, largest, link_mtu)
+    if tunnel.tcp_packet is not None:
+        largest = min(largest, tunnel.tcp_packet)
     payload = largest - layers.ip(family).size(0) - layers.tcp().size(0)
     if payload <= 0:
         raise ValueError(f"an MTU of {link_mtu} bytes leaves no room for TCP within the tunnel")

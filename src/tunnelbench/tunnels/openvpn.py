@@ -21,9 +21,10 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-from tunnelbench.lab.features import TUN, Feature, link_kind
+from tunnelbench.lab.features import TUN, Feature
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family
+from tunnelbench.overhead import Encapsulation
 from tunnelbench.tunnels.base import (
     Established,
     Gateway,
@@ -46,6 +47,7 @@ from tunnelbench.tunnels.openvpn_configuration import (
     device,
     static_key,
 )
+from tunnelbench.tunnels.openvpn_overhead import encapsulation
 from tunnelbench.tunnels.openvpn_read_back import handshake_seconds, read_link, read_log
 from tunnelbench.tunnels.openvpn_suites import SUITES, as_openvpn, has_cipher
 from tunnelbench.tunnels.point_to_point import INNER_ADDRESSES
@@ -58,7 +60,10 @@ RENEWAL_SECONDS = 120.0
 
 _LISTENS = "link remote|Listening for incoming TCP connection"
 _OFFLOADED_CIPHERS = frozenset({"AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "CHACHA20-POLY1305"})
-_OFFLOAD: Feature = link_kind("OpenVPN's data channel (module ovpn-dco)", "ovpn-dco")
+_OFFLOAD = Feature(
+    "OpenVPN's data channel in the kernel (module ovpn-dco)",
+    ("ip", "link", "add", "try-ovpn", "type", "ovpn-dco"),
+)
 
 
 class OpenVpn(Tunnel):
@@ -100,6 +105,10 @@ class OpenVpn(Tunnel):
         if cipher != "none":
             features.add(has_cipher(cipher))
         return Needs(programs=frozenset({"openvpn"}), features=frozenset(features))
+
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """The data channel in UDP or TCP."""
+        return encapsulation(variant)
 
     async def up(
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
