@@ -44,7 +44,7 @@ async def test_each_is_placed_where_it_can_run_with_the_reason() -> None:
         "anywhere": Runtime.NAMESPACE,
         "nowhere": None,
         "in kernels": Runtime.KERNEL,
-        "through programs": None,
+        "through programs": Runtime.KERNEL,
         "programs": Runtime.NAMESPACE,
         "no program": None,
     }
@@ -55,7 +55,7 @@ async def test_each_is_placed_where_it_can_run_with_the_reason() -> None:
     assert placed["anywhere"].reason == f"{here} has what it needs"
     assert placed["in kernels"].reason == f"{here} lacks serial lines; {there} has them"
     assert placed["nowhere"].reason.startswith(f"{here} lacks wings, and {there} lacks wings")
-    assert "--runtime kernel" in placed["through programs"].reason
+    assert "slows programs that handle packets down" in placed["through programs"].reason
     assert f"the image {image.name} lacks no-such-vpn" in placed["no program"].reason
     assert set(descendants(os.getpid())) <= set(before)
 

@@ -18,9 +18,10 @@ from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.shaping import Shaping
-from tunnelbench.lab.topology import TOPOLOGIES, Family
-from tunnelbench.tunnels.base import gateways
+from tunnelbench.lab.topology import TOPOLOGIES, Family, topology_of
+from tunnelbench.tunnels.base import bring_up, gateways
 from tunnelbench.tunnels.plain import TUNNEL as PLAIN_IP
+from tunnelbench.witness.witness import examine
 
 pytestmark = pytest.mark.lab
 
@@ -67,6 +68,18 @@ async def test_both_families_cross_by_name(topology: str, kernels: tuple[str, ..
             version = (await node.identify()).kernel
             assert (version == find().kernel_version) == (name in kernels)
     assert survivors(processes) == []
+
+
+async def test_clients_of_remote_access_each_reach_the_host() -> None:
+    plan = LabPlan(topology_of("remote-access", 3), find(), {"client2": Runtime.KERNEL})
+    async with Lab(plan) as lab, AsyncExitStack() as cleanup:
+        established = await bring_up(lab, PLAIN_IP, PLAIN_IP.variant("none"), cleanup)
+        verdict = await examine(lab, established, PLAIN_IP.suites["none"], PLAIN_IP.carries)
+        assert verdict.proven, verdict.refusal
+        for client in ("client1", "client2", "client3"):
+            for version in ("-4", "-6"):
+                await lab.nodes[client].run("ping", version, "-c", "1", "-w", "5", "host")
+                await lab.nodes["host"].run("ping", version, "-c", "1", "-w", "5", client)
 
 
 async def test_two_labs_at_once_do_not_meet() -> None:

@@ -124,6 +124,20 @@ async def test_a_suite_that_does_not_encrypt_is_refused_where_one_was_asked_for(
     assert "could be read" in refusal
 
 
+async def test_a_tunnel_left_over_from_before_that_still_carries_the_traffic_is_refused() -> None:
+    async with scene("openvpn", "aes-128-gcm") as openvpn, AsyncExitStack() as cleanup:
+        wireguard = all_tunnels()["wireguard-go"]
+        variant = wireguard.variant("chacha20-poly1305")
+        left, right = gateways(openvpn.lab)
+        established = await wireguard.up(left, right, variant, cleanup)
+        for end in (left, right):
+            await end.route_to_peer(cleanup, interface="tun0")
+        verdict = await examine(
+            openvpn.lab, established, variant.suite, wireguard.carried(variant), seconds=3
+        )
+    assert "ipv4 udp 1194 crossed the wire beside the tunnel" in str(verdict.refusal)
+
+
 async def test_a_tunnel_left_over_is_found() -> None:
     async with Lab(LabPlan(TOPOLOGIES["site-to-site"], find())) as lab:
         node = lab.nodes["gw1"]

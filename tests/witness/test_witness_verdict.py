@@ -80,6 +80,17 @@ def test_plain_traffic_is_proven_when_its_marker_is_seen() -> None:
         (seen(*both("ipv4 esp", entropy=4.2)), ESP, "too regular for ciphertext: 4.20 bits"),
         (seen(*both("ipv4 esp")), replace(ESP, suite_read_back="null-sha1"), "says that it uses null-sha1"),
         (seen(*both("ipv4 esp")), replace(ESP, suite_read_back=None), "uses none of its suites"),
+        (
+            seen(*both("ipv4 esp")),
+            replace(ESP, facts={"mode": "tunnel"}, facts_read_back={"mode": "transport"}),
+            "mode tunnel was asked for, but the tunnel says transport",
+        ),
+        (
+            seen(*both("ipv4 esp")),
+            replace(ESP, facts={"DH group": "ecp256"}),
+            "DH group ecp256 was asked for, but the tunnel says nothing of it",
+        ),
+        (seen(*both("ipv4 esp")), replace(ESP, compresses=True), "nothing was compressed"),
     ],
 )
 def test_each_doubt_refuses(report: CaptureReport, expected: Expectation, why: str) -> None:
@@ -91,6 +102,18 @@ def test_each_doubt_refuses(report: CaptureReport, expected: Expectation, why: s
 def test_a_protocol_is_not_taken_for_another_that_begins_alike() -> None:
     verdict = judge(seen(*both("ipv4 udp 11940")), replace(ESP, wire=frozenset({"ipv4 udp 1194"})))
     assert "ipv4 udp 11940 crossed" in str(verdict.refusal)
+
+
+def test_later_fragments_have_no_ports() -> None:
+    expected = replace(ESP, wire=frozenset({"ipv4 udp 1194"}))
+    assert judge(seen(*both("ipv4 udp 1194"), *both("ipv4 udp")), expected).proven
+    assert not judge(seen(*both("ipv4 udp 1194"), *both("ipv4 tcp")), expected).proven
+    assert not judge(seen(*both("ipv4 udp 1194"), *both("ipv4 udp", marked=1)), expected).proven
+
+
+def test_compressed_payload_is_smaller_on_the_wire() -> None:
+    expected = replace(ESP, compresses=True, payload_bytes=12_000)
+    assert judge(seen(*both("ipv4 esp")), expected).proven
 
 
 def test_only_what_a_gateway_sent_counts() -> None:

@@ -24,7 +24,6 @@ from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Runtime
 from tunnelbench.lab.runtimes import Placement, place, programs_missing
 from tunnelbench.lab.shaping import Shaping
-from tunnelbench.lab.topology import TOPOLOGIES
 from tunnelbench.load import drivers
 from tunnelbench.plan.rounds import Plan, instance_key, make_plan
 from tunnelbench.store.model import CalibrationRecord, CampaignRecord, InstanceRecord
@@ -184,7 +183,7 @@ async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) ->
     course = Course(prepared.plan, prepared.method, study.socket, prepared.contents, reasons)
     try:
         course = replace(course, calibrations=await _calibrated(store, prepared, course, observer))
-        async with Labs(TOPOLOGIES[study.about.topology], _shaping(study), prepared.images) as labs:
+        async with Labs(study.about.topology, _shaping(study), prepared.images) as labs:
             why = await run_plan(course, labs, store, observer)
     except asyncio.CancelledError:
         store.finish("interrupted", INTERRUPTED)

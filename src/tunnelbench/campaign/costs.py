@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tunnelbench.lab.lab import Lab, Runtime
 from tunnelbench.lab.messages import Counters
+from tunnelbench.lab.topology import LinkEnd
 from tunnelbench.study.vocabulary import Direction
 
 MACHINE = "machine"
@@ -55,16 +56,15 @@ class WireCount:
 
 
 async def count_wire(lab: Lab, direction: Direction | None) -> WireCount:
-    """Asks the own kernel of each gateway that sends payload: both of them where it has no one direction."""
-    left, right = (site.gateway for site in lab.sites)
-    senders = {"forward": (left,), "reverse": (right,)}.get(direction or "both", (left, right))
-    counts = [await _count_sent(lab, gateway) for gateway in senders]
+    """Asks the end of the wire that sends payload: both of them where it has no one direction."""
+    wire = lab.topology.wire
+    senders = {"forward": (wire.left,), "reverse": (wire.right,)}.get(direction or "both", wire.ends)
+    counts = [await _count_sent(lab, end) for end in senders]
     return WireCount(sum(count.bytes for count in counts), sum(count.packets for count in counts))
 
 
-async def _count_sent(lab: Lab, gateway: str) -> WireCount:
-    interface = next(end.interface for end in lab.topology.wire.ends if end.node == gateway)
-    counters = (await lab.nodes[gateway].counters()).interfaces[interface]
+async def _count_sent(lab: Lab, end: LinkEnd) -> WireCount:
+    counters = (await lab.nodes[end.node].counters()).interfaces[end.interface]
     return WireCount(counters.sent_bytes, counters.sent_packets)
 
 

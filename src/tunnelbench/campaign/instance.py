@@ -20,7 +20,7 @@ from tunnelbench.lab.topology import Family
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.tunnels.base import Established, Traffic, gateways
+from tunnelbench.tunnels.base import Established, Traffic, bring_up
 from tunnelbench.witness.evidence import Evidence
 from tunnelbench.witness.witness import await_first_reply, examine
 
@@ -83,7 +83,7 @@ async def _measure(
     began = clock()
     try:
         async with asyncio.timeout(_UP_SECONDS):
-            established = await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
+            established = await bring_up(lab, tunnel, variant, cleanup)
     except TimeoutError:
         return End("failed", f"{tunnel.title} did not come up within {_UP_SECONDS:g} s")
     first: Traffic = min(carried, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))

@@ -12,7 +12,7 @@ from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.shaping import Shaping
-from tunnelbench.lab.topology import Topology
+from tunnelbench.lab.topology import topology_of
 
 _MOST_OPEN = 3
 
@@ -22,6 +22,7 @@ class LabKey:
     """What makes two instances able to share a lab."""
 
     runtime: Runtime
+    clients: int
     image: str
     mtu: int
 
@@ -29,7 +30,7 @@ class LabKey:
 class Labs:
     """Open labs by key; use it as an asynchronous context manager."""
 
-    def __init__(self, topology: Topology, shaping: Shaping, images: Mapping[str, Image]) -> None:
+    def __init__(self, topology: str, shaping: Shaping, images: Mapping[str, Image]) -> None:
         """Labs of one topology and one kind of wire."""
         self._topology = topology
         self._shaping = shaping
@@ -52,8 +53,9 @@ class Labs:
             return self._open[key][0]
         while len(self._open) >= _MOST_OPEN:
             await self.discard(next(iter(self._open)))
-        gateways = dict.fromkeys(self._topology.gateways, key.runtime)
-        plan = LabPlan(self._topology, self._images[key.image], gateways, key.mtu, self._shaping)
+        topology = topology_of(self._topology, key.clients)
+        gateways = dict.fromkeys(topology.gateways, key.runtime)
+        plan = LabPlan(topology, self._images[key.image], gateways, key.mtu, self._shaping)
         lab = await Lab(plan).__aenter__()
         snapshots = await asyncio.gather(*(snapshot(node) for node in lab.nodes.values()))
         self._open[key] = (lab, dict(zip(lab.nodes, snapshots, strict=True)))

@@ -56,7 +56,8 @@ async def _run_stored(
         course.reasons.get(instance.key),
     )
     identity = store.begin_instance(record)
-    key = LabKey(Runtime(instance.runtime), instance.treatment.image, instance.treatment.mtu)
+    treatment = instance.treatment
+    key = LabKey(Runtime(instance.runtime), treatment.clients, treatment.image, treatment.mtu)
     try:
         lab = await labs.get(key)
     except UserError as error:

@@ -13,9 +13,10 @@ from tunnelbench.campaign.traffic import traffic_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
-from tunnelbench.lab.topology import Family
+from tunnelbench.lab.topology import Family, Site
 from tunnelbench.load import drivers
 from tunnelbench.load.base import Endpoint, Measurement, Traffic, Workload
+from tunnelbench.load.clients import all_clients
 from tunnelbench.store.model import TrialRecord, WarningRecord
 from tunnelbench.study.model import Method, Socket
 from tunnelbench.study.points import Point
@@ -84,16 +85,33 @@ def _void(
 
 
 async def _drive(bench: Bench, point: Point, method: Method, window: _Window) -> Measurement:
-    client, server = bench.lab.sites
+    """Drives the traffic of all clients at once, each to a port of its own on the server."""
+    try:
+        async with asyncio.TaskGroup() as driving:
+            under_way = [
+                driving.create_task(
+                    _drive_client(bench, client, SERVICE_PORT + number, point, method, window)
+                )
+                for number, client in enumerate(bench.lab.topology.clients)
+            ]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return all_clients([client.result() for client in under_way])
+
+
+async def _drive_client(
+    bench: Bench, client: Site, port: int, point: Point, method: Method, window: _Window
+) -> Measurement:
+    server = bench.lab.topology.server
     family = Family(point.ip)
     traffic = traffic_of(point, bench.socket, bench.contents, method.seed)
-    aim = target(bench.established, server, family)
+    aim = target(bench.established, server, family, port)
     workload = Workload(
         **{part.name: getattr(traffic, part.name) for part in fields(Traffic)},
         warm_up_s=method.warm_up,
         measure_s=method.window,
         cool_down_s=method.cool_down,
-        server=Endpoint(str(server.inside.address(family)), SERVICE_PORT),
+        server=Endpoint(str(server.inside.address(family)), port),
         connect=Endpoint(str(aim.address), aim.port),
         client_address=str(client.inside.address(family)),
         packet_log=bench.packets is not None,
@@ -110,7 +128,9 @@ class _Window:
         self._readings: asyncio.Task[tuple[Accounts, Accounts]] | None = None
 
     def plan(self, opens_in: float, lasts: float) -> None:
-        """The window opens in so many seconds and lasts so long."""
+        """The window opens in so many seconds and lasts so long; of several clients the first one says it."""
+        if self._readings is not None:
+            return
         self._readings = asyncio.create_task(self._read(opens_in, lasts))
 
     async def costs(self) -> NodeCosts:

@@ -17,9 +17,9 @@ from tunnelbench.lab import image as images
 from tunnelbench.lab.holder import HeldLab, Report, hold
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.runtimes import place
-from tunnelbench.lab.topology import TOPOLOGIES, Family
+from tunnelbench.lab.topology import Family, topology_of
 from tunnelbench.study.treatment import Treatment
-from tunnelbench.tunnels.base import Established, Suite, Traffic, gateways
+from tunnelbench.tunnels.base import Established, Suite, Traffic, bring_up
 from tunnelbench.tunnels.path import SERVICE_PORT, target
 from tunnelbench.witness.witness import await_first_reply, examine
 
@@ -53,7 +53,7 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
     """The lab that is wished for, with its tunnel up and looked at, and an iperf3 server on the last host."""
     tunnel, variant = tunnel_of(wish.treatment), variant_of(wish.treatment)
     image = images.find(wish.treatment.image)
-    topology = TOPOLOGIES[wish.topology]
+    topology = topology_of(wish.topology, wish.treatment.clients)
     report("asking where the gateways can run")
     placement = (await place(image, {wish.tunnel: tunnel.needs(variant)}, wish.runtime))[wish.tunnel]
     if placement.runtime is None:
@@ -68,7 +68,7 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
         try:
             async with asyncio.timeout(_UP_SECONDS):
                 # Nothing of the tunnel outlives the nodes, so it needs no end of its own.
-                established = await tunnel.up(*gateways(lab, variant.outer), variant, AsyncExitStack())
+                established = await bring_up(lab, tunnel, variant, AsyncExitStack())
         except TimeoutError:
             raise UserError(f"{wish.tunnel} did not come up within {_UP_SECONDS:g} s") from None
         # Programs try the first address of a name, and many only that.
@@ -86,12 +86,13 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
             dead = established.dead()
             return f"{dead.arguments[0]} ended with {dead.status}" if dead else None
 
+        known = topology.names()
         nodes = [
             messages.Node(
                 name=name,
                 runtime=lab.plan.runtime(name),
                 kernel=(await lab.nodes[name].identify()).kernel,
-                addresses=[str(topology.names()[name].address(family)) for family in Family],
+                addresses=[str(known[name].address(family)) for family in Family if name in known],
             )
             for name in topology.nodes
         ]

@@ -134,6 +134,7 @@ class Lab:
         for node in self.topology.nodes:
             self.nodes[node] = (self._kernels[node] if node in self._kernels else self._outer[node]).node
         await asyncio.gather(*(self._configure(name, node) for name, node in self.nodes.items()))
+        await self._join_ports()
         await self.give_names(Family)
         if self.plan.shaping.shapes:
             await asyncio.gather(
@@ -239,13 +240,28 @@ class Lab:
             operations += [
                 messages.AddAddress(end.interface, str(addresses.interface(family))) for family in Family
             ]
-        for site in self.sites:
+        for site in (*self.topology.clients, self.topology.server):
             if site.host == name and site.gateway_inside is not None:
                 operations += [
                     messages.AddRoute(default, gateway=str(site.gateway_inside.address(family)))
                     for family, default in ((Family.IPV4, "0.0.0.0/0"), (Family.IPV6, "::/0"))
                 ]
         await node.configure(*operations)
+
+    async def _join_ports(self) -> None:
+        """Makes the switch one: a bridge of all its links (IEEE 802.1Q), which has no address of its own."""
+        if self.topology.switch is None:
+            return
+        node = self.nodes[self.topology.switch]
+        ports = [end.interface for link in self.topology.links for end in link.ends if end.node == node.name]
+        # A switch that asks for members of multicast groups would be heard on the wire.
+        quiet = [messages.SetSysctl(f"net/ipv6/conf/{name}/disable_ipv6", "1") for name in ("all", "default")]
+        await node.configure(*quiet)
+        bridge = ("ip", "link", "add", "bridge", "mtu", str(self.plan.mtu), "type", "bridge")
+        await node.run(*bridge, "mcast_snooping", "0")
+        for port in ports:
+            await node.run("ip", "link", "set", port, "master", "bridge", "up", "mtu", str(self.plan.mtu))
+        await node.run("ip", "link", "set", "bridge", "up")
 
 
 def own_identities() -> list[str]:

@@ -50,7 +50,7 @@ class LinkEnd:
 
 @dataclass(frozen=True)
 class Link:
-    """A link between two nodes; `wire` says whether it is the one that the tunnel's packets cross."""
+    """A link between two nodes; `wire` says whether it is the one that all tunnels' packets cross."""
 
     left: LinkEnd
     right: LinkEnd
@@ -88,24 +88,33 @@ class Topology:
     name: str
     nodes: tuple[str, ...]
     links: tuple[Link, ...]
-    sites: tuple[Site, Site]
+    clients: tuple[Site, ...]
+    """The sites from which connections are made: one, except in remote access."""
+    server: Site
     addresses: Mapping[LinkEnd, Addresses]
     """What each interface is called by; hosts that are gateways have their inside address on `lo`."""
+    switch: str | None = None
+    """The node that is a bridge between its links."""
 
     @property
-    def gateways(self) -> tuple[str, str]:
-        """The nodes on which the tunnel ends."""
-        return (self.sites[0].gateway, self.sites[1].gateway)
+    def sites(self) -> tuple[Site, Site]:
+        """The first client's site, and the server's."""
+        return (self.clients[0], self.server)
+
+    @property
+    def gateways(self) -> tuple[str, ...]:
+        """The nodes on which tunnels end."""
+        return tuple(site.gateway for site in (*self.clients, self.server))
 
     @property
     def wire(self) -> Link:
-        """The link between the gateways."""
+        """The link between the gateways, its end towards the clients first."""
         return next(link for link in self.links if link.wire)
 
     def names(self) -> dict[str, Addresses]:
         """The addresses under which every node knows every other."""
-        hosts = {site.host: site.inside for site in self.sites}
-        return {site.gateway: site.outside for site in self.sites} | hosts
+        sites = (*self.clients, self.server)
+        return {site.gateway: site.outside for site in sites} | {site.host: site.inside for site in sites}
 
 
 _INSIDE = (Addresses.parse("10.1.0.10/24", "fd00:1::10/64"), Addresses.parse("10.2.0.10/24", "fd00:2::10/64"))
@@ -129,7 +138,8 @@ def _site_to_site() -> Topology:
             Link(LinkEnd("gw1", "wan"), LinkEnd("gw2", "wan"), wire=True),
             Link(LinkEnd("gw2", "lan"), LinkEnd("host2", "eth0")),
         ),
-        sites=sites,
+        clients=(sites[0],),
+        server=sites[1],
         addresses={
             LinkEnd(node, interface): addresses
             for number, site in enumerate(sites)
@@ -151,7 +161,8 @@ def _host_to_host() -> Topology:
         name="host-to-host",
         nodes=("host1", "host2"),
         links=(Link(LinkEnd("host1", "wan"), LinkEnd("host2", "wan"), wire=True),),
-        sites=sites,
+        clients=(sites[0],),
+        server=sites[1],
         addresses={
             LinkEnd(site.host, interface): addresses
             for site in sites
@@ -160,7 +171,48 @@ def _host_to_host() -> Topology:
     )
 
 
+def remote_access(clients: int) -> Topology:
+    """Clients, each with an address of its own on one switch with the gateway, and a host behind that.
+
+    A client's inside address is the one that its VPN must give it: the lab gives it none.
+    """
+    sites = tuple(_client(number) for number in range(1, clients + 1))
+    server = Site("host", "gw", _INSIDE[1], _OUTSIDE[0], _GATEWAY[1])
+    uplink = Link(LinkEnd("switch", "uplink"), LinkEnd("gw", "wan"), wire=True)
+    ports = (
+        Link(LinkEnd(site.host, "wan"), LinkEnd("switch", f"port{number}"))
+        for number, site in enumerate(sites, 1)
+    )
+    return Topology(
+        name="remote-access",
+        nodes=(*(site.host for site in sites), "switch", "gw", "host"),
+        links=(*ports, uplink, Link(LinkEnd("gw", "lan"), LinkEnd("host", "eth0"))),
+        clients=sites,
+        server=server,
+        addresses={
+            **{LinkEnd(site.host, "wan"): site.outside for site in sites},
+            LinkEnd("gw", "wan"): server.outside,
+            LinkEnd("gw", "lan"): _GATEWAY[1],
+            LinkEnd("host", "eth0"): server.inside,
+        },
+        switch="switch",
+    )
+
+
+def _client(number: int) -> Site:
+    last = 10 + number
+    name = f"client{number}"
+    inside = Addresses.parse(f"10.1.0.{last}/24", f"fd00:1::{last}/64")
+    outside = Addresses.parse(f"192.168.0.{last}/24", f"fd00:0::{last}/64")
+    return Site(name, name, inside, outside, None)
+
+
 TOPOLOGIES: Mapping[str, Topology] = {
-    topology.name: topology for topology in (_site_to_site(), _host_to_host())
+    topology.name: topology for topology in (_site_to_site(), _host_to_host(), remote_access(1))
 }
-"""Every topology by its name in a study."""
+"""Every topology by its name in a study, with one client."""
+
+
+def topology_of(name: str, clients: int = 1) -> Topology:
+    """The topology of a name, with so many clients where it can have several."""
+    return TOPOLOGIES[name] if clients == 1 else remote_access(clients)

@@ -148,6 +148,20 @@ def gateways(lab: Lab, outer: Family = Family.IPV4) -> tuple[Gateway, Gateway]:
     )
 
 
+async def bring_up(lab: Lab, tunnel: Tunnel, variant: Variant, cleanup: AsyncExitStack) -> Established:
+    """Brings a tunnel up in a lab, or one from each client where the lab is for remote access."""
+    if lab.topology.switch is None:
+        return await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
+    return await tunnel.serve(*remote_gateways(lab, variant.outer), variant, cleanup)
+
+
+def remote_gateways(lab: Lab, outer: Family = Family.IPV4) -> tuple[Gateway, Sequence[Gateway]]:
+    """The gateway of a lab for remote access, whose peer is the first client, and all clients."""
+    server = lab.topology.server
+    clients = [Gateway(lab.nodes[site.gateway], site, server, outer) for site in lab.topology.clients]
+    return Gateway(lab.nodes[server.gateway], server, clients[0].site, outer), clients
+
+
 @dataclass(frozen=True)
 class Target:
     """Where a load's client connects for its traffic to reach the server through the tunnel."""

@@ -9,7 +9,6 @@ SERVICE_PORT = 5201
 """The port at which every load listens; the one that VPNs which forward single ports forward."""
 
 
-def target(established: Established, server: Site, family: Family) -> Target:
-    """The address and port that lead to the server: its own, or those that are forwarded to it."""
-    own = Target(server.inside.address(family), SERVICE_PORT)
-    return established.forwards.get((family, SERVICE_PORT), own)
+def target(established: Established, server: Site, family: Family, port: int = SERVICE_PORT) -> Target:
+    """The address and port that lead to a port of the server: its own, or those that are forwarded to it."""
+    return established.forwards.get((family, port), Target(server.inside.address(family), port))

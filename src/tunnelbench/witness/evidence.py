@@ -25,6 +25,8 @@ class Evidence:
     """The first bytes of the first packets of the tunnel's protocol, in hexadecimal."""
     read_back_text: str = ""
     """The words in which the running implementation told its suite, keys left out."""
+    fragmented: int = 0
+    """Datagrams in fragments that came back; the marker stood in every fragment."""
     facts_asked: Mapping[str, str] = field(default_factory=dict[str, str])
     """What was asked for besides the suite, such as mode and compression."""
     facts_read_back: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -23,6 +23,9 @@ some tenths.
 LEAST_SAMPLE = 2000
 """Bytes of a flow below which its entropy says nothing."""
 
+_COMPRESSED = 0.8
+"""The most of its size that compressed payload may have on the wire, headers included."""
+
 _SHOWN_PACKETS = 4
 _SHOWN_BYTES = 96
 
@@ -44,6 +47,10 @@ class Expectation:
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
     """What was asked for besides the suite."""
     facts_read_back: Mapping[str, str] = field(default_factory=dict[str, str])
+    compresses: bool = False
+    """Whether the payload, which can be compressed very well, must shrink on the wire."""
+    fragmented: int = 0
+    """Datagrams that came back although they were too large for one packet."""
 
 
 def both_directions(left: CaptureReport, right: CaptureReport) -> CaptureReport:
@@ -80,7 +87,12 @@ def _refusals(report: CaptureReport, expected: Expectation) -> Iterator[str]:
         direction = "towards host2" if outgoing else "towards host1"
         flows = [flow for flow in report.flows if flow.outgoing is outgoing]
         carried = sum(flow.bytes for flow in flows if _is_expected(flow, expected))
-        if carried < expected.payload_bytes:
+        if expected.compresses and carried > _COMPRESSED * expected.payload_bytes:
+            yield (
+                f"the probes' payload is the same few bytes over and over, yet {expected.payload_bytes} "
+                f"bytes of it took {carried} bytes on the wire {direction}: nothing was compressed"
+            )
+        if not expected.compresses and carried < expected.payload_bytes:
             yield (
                 f"{expected.payload_bytes} bytes of payload went {direction}, but the wire saw only "
                 f"{carried} bytes of {_names(expected)}"
@@ -124,6 +136,7 @@ def _evidence(report: CaptureReport, expected: Expectation) -> Evidence:
         suite_read_back=expected.suite_read_back or "",
         first_packets=[packet.data[:_SHOWN_BYTES].hex() for packet in shown],
         read_back_text=expected.read_back_text,
+        fragmented=expected.fragmented,
         facts_asked=expected.facts,
         facts_read_back=expected.facts_read_back,
         entropy=entropy,
@@ -131,7 +144,15 @@ def _evidence(report: CaptureReport, expected: Expectation) -> Evidence:
 
 
 def _is_expected(flow: FlowCount, expected: Expectation) -> bool:
-    return any(flow.protocol == name or flow.protocol.startswith(f"{name} ") for name in expected.wire)
+    return any(
+        flow.protocol == name or flow.protocol.startswith(f"{name} ") or _is_later_fragment(flow, name)
+        for name in expected.wire
+    )
+
+
+def _is_later_fragment(flow: FlowCount, name: str) -> bool:
+    """Only the first fragment of a packet has its ports (RFC 791)."""
+    return name.startswith(f"{flow.protocol} ") and name.rsplit(" ", 1)[-1].isdecimal()
 
 
 def _is_noise(flow: FlowCount) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.node import Node
-from tunnelbench.lab.topology import Family
+from tunnelbench.lab.topology import Family, Site
 from tunnelbench.lab.traffic import (
     EchoDestination,
     Echoed,
@@ -29,6 +29,8 @@ from tunnelbench.witness.verdict import Expectation, both_directions, judge
 
 _PROBES = 12
 _PAYLOAD_BYTES = 400
+_FRAGMENTED_PROBES = 4
+_FRAGMENTED_BYTES = 3000
 _KEPT_PACKETS = 40
 _MILLISECOND = 1_000_000
 _SECOND = 1_000_000_000
@@ -37,13 +39,20 @@ _SECOND = 1_000_000_000
 async def await_first_reply(
     lab: Lab, established: Established, traffic: Traffic, seconds: float
 ) -> float | None:
-    """Sends small probes until one comes back; how many seconds that took, or None within `seconds`."""
-    transport, family = traffic
-    outcome = await _echo(
-        lab, established, transport, family, count=int(seconds * 200), interval=5 * _MILLISECOND,
-        payload_bytes=64, marker=None, until_first_reply=True, seconds=seconds,
-    )  # fmt: skip
-    return None if outcome.first_reply_after is None else outcome.first_reply_after / _SECOND
+    """Sends small probes until one comes back to each client.
+
+    Returns how many seconds that took for the last of them, or None where one had no reply within `seconds`.
+    """
+    longest = 0.0
+    for client in lab.topology.clients:
+        outcome = await _echo(
+            lab, client, established, traffic, count=int(seconds * 200), interval=5 * _MILLISECOND,
+            payload_bytes=64, marker=None, until_first_reply=True, seconds=seconds,
+        )  # fmt: skip
+        if outcome.first_reply_after is None:
+            return None
+        longest = max(longest, outcome.first_reply_after / _SECOND)
+    return longest
 
 
 async def examine(
@@ -55,17 +64,19 @@ async def examine(
         await lab.nodes[end.node].start_capture(end.interface, [marker], _KEPT_PACKETS)
         for end in lab.topology.wire.ends
     ]
-    kinds = sorted(carried)
-    replies = 0
+    kinds = [(client, traffic) for client in lab.topology.clients for traffic in sorted(carried)]
+    replies = fragmented = 0
     try:
-        for transport, family in kinds:
+        for client, traffic in kinds:
             # A probe that cannot even connect is one that did not come back.
             with contextlib.suppress(NodeError):
                 outcome = await _echo(
-                    lab, established, transport, family, count=_PROBES, interval=0,
+                    lab, client, established, traffic, count=_PROBES, interval=0,
                     payload_bytes=_PAYLOAD_BYTES, marker=marker, until_first_reply=False, seconds=seconds,
                 )  # fmt: skip
                 replies += outcome.replies
+            if traffic[0] == "udp":
+                fragmented += await _fragmented(lab, client, established, traffic, marker, seconds)
     finally:
         reports = [await capture.stop() for capture in captures]
     read_back = await established.read_back()
@@ -79,18 +90,37 @@ async def examine(
             read_back_text=read_back.text,
             facts=established.facts,
             facts_read_back=read_back.facts,
-            payload_bytes=replies * _PAYLOAD_BYTES,
+            payload_bytes=replies * _PAYLOAD_BYTES + fragmented * _FRAGMENTED_BYTES,
+            compresses=established.compresses,
+            fragmented=fragmented,
             probes=len(kinds) * _PROBES,
             replies=replies,
         ),
     )
 
 
+async def _fragmented(
+    lab: Lab, client: Site, established: Established, traffic: Traffic, marker: bytes, seconds: float
+) -> int:
+    """How many datagrams came back that have to be cut up on their way, the marker in every piece.
+
+    None is no refusal: some systems find out the path's MTU by losing the first ones, and some drop
+    fragments altogether. What crosses the wire is looked at all the same.
+    """
+    with contextlib.suppress(NodeError):
+        outcome = await _echo(
+            lab, client, established, traffic, count=_FRAGMENTED_PROBES, interval=20 * _MILLISECOND,
+            payload_bytes=_FRAGMENTED_BYTES, marker=marker, until_first_reply=False, seconds=min(seconds, 2),
+        )  # fmt: skip
+        return outcome.replies
+    return 0
+
+
 async def _echo(
     lab: Lab,
+    client: Site,
     established: Established,
-    transport: Transport,
-    family: Family,
+    traffic: Traffic,
     *,
     count: int,
     interval: int,
@@ -99,7 +129,8 @@ async def _echo(
     until_first_reply: bool,
     seconds: float,
 ) -> Probed:
-    client, server = lab.sites
+    transport, family = traffic
+    server = lab.topology.server
     deadline = round(seconds * _SECOND)
     aim = target(established, server, family)
     async with contextlib.AsyncExitStack() as serving:
