@@ -68,6 +68,10 @@ class PlainIp(Tunnel):
             await client.route_to_peer(cleanup, via=via)
         return _established(clients[0])
 
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """None at all."""
+        return Encapsulation()
+
 
 def _established(client: Gateway) -> Established:
     async def read_back() -> ReadBack:
@@ -76,10 +80,6 @@ def _established(client: Gateway) -> Established:
         return ReadBack(NO_SUITE.name if direct else None, routes.text.strip())
 
     return Established(wire=PAYLOAD_PROTOCOLS, read_back=read_back)
-
-    def encapsulation(self, variant: Variant) -> Encapsulation:
-        """None at all."""
-        return Encapsulation()
 
 
 TUNNEL = PlainIp()
