@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import signal
-from base64 import b64encode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack
 
@@ -22,7 +21,7 @@ from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.runtimes import Placement, place
 from tunnelbench.lab.topology import TOPOLOGIES, Addresses
-from tunnelbench.tunnels import all_tunnels, openssh, openvpn, wireguard_go
+from tunnelbench.tunnels import all_tunnels, openssh, openvpn, wireguard_device
 from tunnelbench.tunnels.base import Established, Tunnel, gateways
 from tunnelbench.tunnels.certificates import Authority, Identity, Role
 from tunnelbench.witness.witness import await_first_reply
@@ -206,12 +205,17 @@ async def test_wireguard_with_a_wrong_key_says_how_far_it_came(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = bench.lab_for("wireguard-go", "chacha20-poly1305")
-    stranger = X25519PrivateKey.generate().public_key()
-    text = b64encode(stranger.public_bytes_raw()).decode()
-    monkeypatch.setattr(wireguard_go, "_public", lambda _key: text)  # pyright: ignore
-    monkeypatch.setattr(wireguard_go, "READY_SECONDS", 1.0)
+    stranger = X25519PrivateKey.generate()
+
+    section = wireguard_device.section
+
+    def of_a_stranger(peer: wireguard_device.Peer) -> str:
+        return section(dataclasses.replace(peer, key=stranger))
+
+    monkeypatch.setattr(wireguard_device, "section", of_a_stranger)
+    monkeypatch.setattr(wireguard_device, "READY_SECONDS", 1.0)
     complaint = await fails_to_come_up(lab, "wireguard-go", "chacha20-poly1305")
-    assert "wireguard-go was not ready within 1 s" in complaint
+    assert "WireGuard was not ready within 1 s" in complaint
     assert "Sending handshake initiation" in complaint
 
 
@@ -220,7 +224,7 @@ async def test_a_peer_that_does_not_answer_is_given_up(
     bench: Bench, vpn: str, suite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = bench.lab_for(vpn, suite)
-    for module in (openvpn, openssh, wireguard_go):
+    for module in (openvpn, openssh, wireguard_device):
         monkeypatch.setattr(module, "READY_SECONDS", 1.0)
     left, right = gateways(lab)
     nowhere = dataclasses.replace(left.peer, outside=Addresses.parse("192.168.0.99/24", "fd00:0::99/64"))

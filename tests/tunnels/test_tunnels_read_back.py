@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tunnelbench.tunnels import openssh, openvpn_read_back, wireguard_go, xfrm
+from tunnelbench.tunnels import openssh, openvpn_read_back, wireguard_device, xfrm
 from tunnelbench.tunnels.base import ReadBack
 
 OPENVPN_CBC = """\
@@ -113,7 +113,7 @@ Reader = Callable[[str], ReadBack]
         (openvpn_read_back.read_log, OPENVPN_NULL, "none-sha1"),
         (openssh.read_log, SSH_CBC, "aes128-cbc-md5"),
         (openssh.read_log, SSH_AEAD, "aes128-gcm"),
-        (wireguard_go.read_status, WIREGUARD, "chacha20-poly1305"),
+        (wireguard_device.read_status, WIREGUARD, "chacha20-poly1305"),
         (xfrm.read_state, ESP_CBC, "aes128-sha1"),
         (xfrm.read_state, ESP_AEAD, "aes128-gcm"),
         (xfrm.read_state, ESP_NULL, "null-md5"),
@@ -137,8 +137,8 @@ def test_the_suite_is_what_the_implementation_says(read: Reader, said: str, suit
         (openssh.read_log, SSH_CBC, "client->server cipher: aes128-cbc", "client->server cipher: aes256-cbc"),
         (openssh.read_log, SSH_CBC, "client->server", "somewhere"),
         (openssh.read_log, SSH_CBC, "hmac-md5", "hmac-md5-etm@openssh.com"),
-        (wireguard_go.read_status, WIREGUARD, "  latest handshake: 4 seconds ago\n", ""),
-        (wireguard_go.read_status, WIREGUARD, "peer: ", "stranger: "),
+        (wireguard_device.read_status, WIREGUARD, "  latest handshake: 4 seconds ago\n", ""),
+        (wireguard_device.read_status, WIREGUARD, "peer: ", "stranger: "),
         (xfrm.read_state, ESP_CBC, "enc cbc(aes) 0x8076", "enc cbc(des3_ede) 0x8076"),
         (xfrm.read_state, ESP_CBC, "0x807653075abb75d1dc4d4c3ed27083d8", "0x807653075abb75d1"),
         (xfrm.read_state, ESP_CBC, "7767 96", "7767 128"),
@@ -152,7 +152,7 @@ def test_what_is_no_suite_of_both_directions_is_none(
 
 
 @pytest.mark.parametrize(
-    "read", [openvpn_read_back.read_log, openssh.read_log, wireguard_go.read_status, xfrm.read_state]
+    "read", [openvpn_read_back.read_log, openssh.read_log, wireguard_device.read_status, xfrm.read_state]
 )
 def test_silence_means_no_suite(read: Reader) -> None:
     assert read("") == ReadBack(None, "")
