@@ -13,6 +13,7 @@ from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
+from tunnelbench.lab.messages import KeptPacket
 from tunnelbench.lab.runtimes import Placement, place
 from tunnelbench.lab.topology import TOPOLOGIES, Family
 from tunnelbench.lab.traffic import EchoProbe, ProbeCount, Probed, SocketOptions, UdpEcho
@@ -185,11 +186,24 @@ async def sent_for(lab: Lab, family: Family, size: int) -> list[int]:
     with contextlib.suppress(NodeError):
         await probing.outcome(5)
     report = await capture.stop()
-    return [
-        packet.length
+    sizes = [
+        without_acknowledgement(packet)
         for packet in report.first
         if packet.outgoing and packet.protocol.split()[:2] not in (["arp"], ["ipv6", "icmpv6"])
     ]
+    return [size for size in sizes if size]
+
+
+def without_acknowledgement(packet: KeptPacket) -> int:
+    """Its size without what PPTP acknowledges along with it, of the other direction; 0 if that is all.
+
+    Which packet of several does that is a matter of a few milliseconds.
+    """
+    header = packet.data[34:46]
+    if packet.protocol != "ipv4 gre" or header[1] & 0x07 != 1:
+        return packet.length
+    payload, acknowledges = int.from_bytes(header[4:6]), bool(header[1] & 0x80)
+    return packet.length - 4 * acknowledges if payload else 0
 
 
 async def wire_overhead(bench: Bench, point: Point) -> float:
