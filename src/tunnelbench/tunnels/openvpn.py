@@ -1,4 +1,4 @@
-"""OpenVPN between two gateways; a program encrypts each packet, or the kernel does where that is offloaded.
+"""OpenVPN between two gateways, or from clients to one; a program encrypts each packet, or the kernel.
 
 What is not named in the configuration is OpenVPN's default. So the device has an MTU of 1500, while `mssfix`
 has TCP send segments whose encrypted packets fit 1492 bytes: TCP is not fragmented, but a UDP datagram that
@@ -17,12 +17,10 @@ a static key.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from tunnelbench.lab.features import TUN, Feature
-from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Encapsulation
 from tunnelbench.tunnels.base import (
@@ -37,28 +35,30 @@ from tunnelbench.tunnels.base import (
     options,
 )
 from tunnelbench.tunnels.certificates import Authority, Role
-from tunnelbench.tunnels.daemons import all_print, place_files, printed, start_daemon
+from tunnelbench.tunnels.daemons import all_print
 from tunnelbench.tunnels.openvpn_configuration import (
-    DIRECTORY,
     FILE,
-    PORT,
     between_gateways,
     certificates,
     device,
     static_key,
 )
+from tunnelbench.tunnels.openvpn_daemon import (
+    READY_SECONDS,
+    End,
+    asked,
+    longest_handshake,
+    read_back,
+    renews_by_volume,
+    start,
+    use_keys_up,
+    wire,
+)
 from tunnelbench.tunnels.openvpn_overhead import encapsulation
-from tunnelbench.tunnels.openvpn_read_back import handshake_seconds, read_link, read_log
+from tunnelbench.tunnels.openvpn_remote_access import serve
 from tunnelbench.tunnels.openvpn_suites import SUITES, as_openvpn, has_cipher
 from tunnelbench.tunnels.point_to_point import INNER_ADDRESSES
 
-READY_SECONDS = 20.0
-"""How long both ends may take together; idle they take one to two."""
-
-RENEWAL_SECONDS = 120.0
-"""How long it may take to send what keys are good for, in the slowest of labs."""
-
-_LISTENS = "link remote|Listening for incoming TCP connection"
 _OFFLOADED_CIPHERS = frozenset({"AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "CHACHA20-POLY1305"})
 _OFFLOAD = Feature(
     "OpenVPN's data channel in the kernel (module ovpn-dco)",
@@ -85,6 +85,7 @@ class OpenVpn(Tunnel):
         Option("offload", ("no", "yes"), "Whether the kernel encrypts packets (data channel offload)."),
     )
     outer_families = frozenset(Family)
+    topologies = frozenset({"site-to-site", "host-to-host", "remote-access"})
 
     def in_kernel(self, variant: Variant) -> bool:
         """Only where the data channel is offloaded."""
@@ -93,7 +94,7 @@ class OpenVpn(Tunnel):
     def refusal(self, variant: Variant, place: Place) -> str | None:
         """What OpenVPN itself excludes, and what a release's OpenVPN has not yet."""
         if variant["keying"] == "static":
-            return _refused_with_static_key(variant)
+            return _refused_with_static_key(variant, place)
         if variant["offload"] == "yes":
             return _refused_with_offload(variant, place)
         return None
@@ -117,40 +118,46 @@ class OpenVpn(Tunnel):
         secrets = _secrets(left, right, variant)
         server = await _start(right, "server", variant, secrets["server"], cleanup)
         client = await _start(left, "client", variant, secrets["client"], cleanup)
-        daemons = (server, client)
+        daemons = (server.daemon, client.daemon)
         if variant["keying"] == "static":
             await _send_first_packet(left)
         await all_print("Initialization Sequence Completed", daemons, READY_SECONDS)
-        for end, addresses in ((left, INNER_ADDRESSES[1]), (right, INNER_ADDRESSES[0])):
+        for gateway, addresses in zip((left, right), reversed(INNER_ADDRESSES), strict=True):
             next_hop = {family: addresses.address(family) for family in Family}
             via = next_hop if variant["device"] == "tap" else None
-            await end.route_to_peer(cleanup, interface=device(variant), via=via)
-        handshakes = [handshake_seconds(printed(daemon)) for daemon in daemons]
+            await gateway.route_to_peer(cleanup, interface=device(variant), via=via)
 
-        async def read_back() -> ReadBack:
-            return ReadBack.agreed([await _read_back(end, daemon, variant) for end, daemon in ends])
+        async def read_both_back() -> ReadBack:
+            return ReadBack.agreed([await read_back(server, variant), await read_back(client, variant)])
 
         async def rekey() -> None:
-            await _use_keys_up(left, daemons)
+            await use_keys_up([left.node], INNER_ADDRESSES[1].ipv4.ip, (server, client))
 
-        ends = ((right, server), (left, client))
         return Established(
-            wire=frozenset({f"{left.outer.value} {variant['carrier']} {PORT}"}),
-            read_back=read_back,
+            wire=wire(left, variant),
+            read_back=read_both_back,
             programs=daemons,
-            facts={name: variant[name] for name in ("device", "carrier", "keying", "compression", "offload")},
+            facts=asked(variant),
             compresses=variant["compression"] != "none",
-            rekey=rekey if _renews_by_volume(variant) else None,
-            handshake_seconds=max((seconds for seconds in handshakes if seconds is not None), default=None),
+            rekey=rekey if renews_by_volume(variant) else None,
+            handshake_seconds=longest_handshake(daemons),
         )
+
+    async def serve(
+        self, server: Gateway, clients: Sequence[Gateway], variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
+        """Starts the server, then all clients at once."""
+        return await serve(server, clients, variant, cleanup)
 
 
 TUNNEL = OpenVpn()
 
 
-def _refused_with_static_key(variant: Variant) -> str | None:
+def _refused_with_static_key(variant: Variant, place: Place) -> str | None:
     if as_openvpn(variant.suite).is_aead:
         return "OpenVPN uses AEADs with TLS keys only, never with a static key"
+    if place.topology == "remote-access":
+        return "a static key joins two ends, so a server for clients can't use one"
     if variant["renegotiation"] != "hourly":
         return "a static key is never renewed, so there is nothing to renegotiate"
     if variant["offload"] == "yes":
@@ -183,14 +190,9 @@ def _secrets(left: Gateway, right: Gateway, variant: Variant) -> dict[Role, byte
     }
 
 
-async def _start(
-    end: Gateway, role: Role, variant: Variant, secret: bytes, cleanup: AsyncExitStack
-) -> Program:
+async def _start(end: Gateway, role: Role, variant: Variant, secret: bytes, cleanup: AsyncExitStack) -> End:
     configuration = "\n".join(between_gateways(end, role, variant)).encode()
-    await place_files(end.node, DIRECTORY, {FILE: configuration + secret}, cleanup)
-    daemon = await start_daemon(end.node, cleanup, "openvpn", "--config", f"{DIRECTORY}/{FILE}")
-    await daemon.line(_LISTENS, READY_SECONDS)
-    return daemon
+    return End(end.node, await start(end.node, {FILE: configuration + secret}, cleanup))
 
 
 async def _send_first_packet(left: Gateway) -> None:
@@ -199,26 +201,3 @@ async def _send_first_packet(left: Gateway) -> None:
         *("ping", "-c", "1", "-i", "0.2", "-w", str(round(READY_SECONDS))),
         str(INNER_ADDRESSES[1].ipv4.ip), timeout=READY_SECONDS + 1, check=False,
     )  # fmt: skip
-
-
-def _renews_by_volume(variant: Variant) -> bool:
-    if variant["keying"] == "static":
-        return False
-    return variant["renegotiation"] == "by-volume" or as_openvpn(variant.suite).has_small_blocks
-
-
-async def _use_keys_up(left: Gateway, daemons: Sequence[Program]) -> None:
-    """Sends echo requests through the tunnel until both ends have made new keys."""
-    began = asyncio.get_running_loop().time()
-    peer = str(INNER_ADDRESSES[1].ipv4.ip)
-    flood = await left.node.spawn("ping", "-f", "-q", "-l", "16", "-s", "8000", peer)
-    try:
-        await all_print("Outgoing Data Channel: ", daemons, RENEWAL_SECONDS, after=began)
-    finally:
-        await flood.stop()
-
-
-async def _read_back(end: Gateway, daemon: Program, variant: Variant) -> ReadBack:
-    logged = read_log(printed(daemon))
-    shown = await end.node.run("ip", "-json", "-details", "link", "show", device(variant))
-    return ReadBack(logged.suite, logged.text, {**logged.facts, **read_link(shown.text)})

@@ -19,8 +19,10 @@ _OFFLOADING = ("ovpn", "ovpn-dco")
 """The kinds of links whose packets the kernel encrypts: in Linux itself, and as a module of its own."""
 
 _KEY_MADE = re.compile(
-    r"(?P<line>(?P<direction>Outgoing|Incoming) (?P<title>Data Channel|Static Key Encryption): "
-    r"(?:Cipher '(?P<cipher>.+)' init|Using .+ message hash '(?P<hash>.+)' for).*)"
+    r"^(?P<prefix>.*)(?P<line>(?P<direction>Outgoing|Incoming) "
+    r"(?P<title>Data Channel|Static Key Encryption): "
+    r"(?:Cipher '(?P<cipher>.+)' init|Using .+ message hash '(?P<hash>.+)' for).*)",
+    re.MULTILINE,
 )
 """What is logged of each key of the data channel."""
 _COMPRESSION = re.compile(r"(LZO|LZ4)(?:v2)? compression initializing")
@@ -43,14 +45,16 @@ class _Link(msgspec.Struct):
     linkinfo: _LinkInformation
 
 
-def read_log(log: str) -> ReadBack:
+def read_log(log: str, peer: str = "") -> ReadBack:
     """The suite of the newest keys, if the log tells of the same for both directions; and facts.
 
-    Where nothing is encrypted there is no line about a cipher, and for an AEAD none about a hash.
+    A server says of each client what the lines about its `peer` have in them. Where nothing is encrypted
+    there is no line about a cipher, and for an AEAD none about a hash.
     """
+    made_for_peer = [made for made in _KEY_MADE.finditer(log) if peer in made["prefix"]]
     newest: dict[str, list[str]] = {}
     keyings: set[str] = set()
-    for made in _KEY_MADE.finditer(log):
+    for made in made_for_peer:
         direction, cipher, hashed = made["direction"], made["cipher"], made["hash"]
         keyings.add(_KEYINGS[made["title"]])
         if cipher:
@@ -62,8 +66,8 @@ def read_log(log: str) -> ReadBack:
     both_alike = len(newest) == 2 and newest["Outgoing"] == newest["Incoming"]
     name = "-".join(newest["Outgoing"]).lower() if both_alike else None
     facts = {"keying": keyings.pop()} | dict(_facts(log)) if len(keyings) == 1 else {}
-    lines = [made["line"] for made in _KEY_MADE.finditer(log)]
-    return ReadBack(name if name in SUITES else None, "\n".join(lines), facts)
+    lines = "\n".join(made["line"] for made in made_for_peer)
+    return ReadBack(name if name in SUITES else None, lines, facts)
 
 
 def read_link(shown: str) -> dict[str, str]:
