@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack
+from itertools import product
 
 import pytest
 import pytest_asyncio
 
 from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
-from tunnelbench.lab.topology import TOPOLOGIES, Family
+from tunnelbench.lab.topology import TOPOLOGIES, Family, topology_of
 from tunnelbench.overhead.model import predict
-from tunnelbench.tunnels.base import Established, Variant, gateways
+from tunnelbench.tunnels.base import Established, Variant, gateways, remote_gateways
 from tunnelbench.tunnels.openvpn import TUNNEL
 from tunnelbench.witness.witness import await_first_reply
 
@@ -102,6 +103,27 @@ async def test_a_static_key_is_never_new(lab: Lab) -> None:
         established = await up(lab, TUNNEL.variant("bf-cbc-sha1", {"keying": "static"}), cleanup)
         assert established.rekey is None
         assert established.handshake_seconds is None
+
+
+@pytest.mark.parametrize(
+    ("suite", "levels", "outer"),
+    [
+        ("aes-128-gcm", {}, Family.IPV4),
+        ("none-md5", {"carrier": "tcp", "device": "tap", "compression": "lzo"}, Family.IPV6),
+    ],
+)
+async def test_clients_get_the_addresses_of_their_sites(suite: str, levels: Levels, outer: Family) -> None:
+    topology, variant = topology_of("remote-access", 2), TUNNEL.variant(suite, levels, outer)
+    runtimes = dict.fromkeys(topology.gateways, Runtime.NAMESPACE)
+    async with Lab(LabPlan(topology, find(), runtimes)) as lab, AsyncExitStack() as cleanup:
+        established = await TUNNEL.serve(*remote_gateways(lab, outer), variant, cleanup)
+        for family, client in product(Family, topology.clients):
+            address = str(client.inside.address(family))
+            await lab.nodes[topology.server.host].run("ping", "-c", "1", "-W", "5", address)
+        read_back = await established.read_back()
+        assert read_back.suite == suite
+        assert established.facts.items() <= read_back.facts.items()
+        assert read_back.text.count("Outgoing Data Channel") == 4
 
 
 async def wire_sizes(lab: Lab, size: int) -> list[int]:
