@@ -40,7 +40,7 @@ def with_prediction(trial: TrialRecord, treatment: Treatment) -> TrialRecord:
         "unexpected-overhead",
         f"{measured:.4g} bytes on the wire per byte of payload, where the tunnel's formats "
         f"make {predicted:.4g}",
-        "Look at single packets: other traffic was on the wire, or the tunnel is not what it is described as.",
+        "Look at single packets: there was other traffic, or the tunnel is not what it is described as.",
     )
     return replace(known, warnings=[*trial.warnings, warning])
 
