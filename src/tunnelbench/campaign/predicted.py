@@ -81,7 +81,7 @@ def _is_predictable(point: Point, encapsulation: Encapsulation) -> bool:
 def _is_comparable(trial: TrialRecord, treatment: Treatment) -> bool:
     """Whether all that was sent arrived, once, in packets whose borders are known."""
     encapsulation, point = _encapsulation(treatment), trial.point
-    if encapsulation is None or encapsulation.stream:
+    if encapsulation is None or encapsulation.stream or encapsulation.varying:
         return False
     if point.transport == "tcp":
         return trial.metrics.get("retransmits") == 0

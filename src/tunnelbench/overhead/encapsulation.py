@@ -117,6 +117,9 @@ class Encapsulation:
     path's MTU limits them."""
     chunk: int = 32_768
     """How many bytes of a byte stream one message carries at most."""
+    varying: int = 0
+    """A packet may be longer by this much than the layers say: a field that only some packets have, such as
+    PPTP's acknowledgement, which may also travel in packets of its own."""
     compresses: bool = False
     """Payload that can be compressed gets smaller than is predicted here."""
 

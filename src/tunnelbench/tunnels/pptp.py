@@ -97,6 +97,7 @@ class Pptp(Tunnel):
         return Encapsulation(
             (ipv4(), pptp_gre(), ppp(), *((mppe(), ppp(address_and_control=False)) if encrypted else ())),
             inner_mtu=pppd.MTU - pppd.MPPE_ROOM * encrypted,
+            varying=4,
             compresses=variant["compression"] != "none",
         )
 
