@@ -24,6 +24,19 @@ class BuildStep:
     share: float
 
 
+UNPACKED = "/var/lib/dpkg/unpacked"
+"""Where a tree lists what was only unpacked: name, tab and version on each line."""
+_UNPACK = f"""
+set -e
+cd /tmp
+apt-get --quiet download $1
+apt-get --quiet --yes --no-install-recommends satisfy "$(dpkg-deb --field $1_*.deb Depends)"
+dpkg-deb --fsys-tarfile $1_*.deb | tar --extract --keep-directory-symlink --directory /
+dpkg-deb --show $1_*.deb >> {UNPACKED}
+rm $1_*.deb
+""".strip()
+"""Run in a tree with a package's name."""
+
 Report = Callable[[BuildStep], None]
 
 
@@ -46,8 +59,12 @@ def bootstrap(
     sources: tuple[apt.AptSource, ...],
     scratch: Path,
     report: Report,
+    beside: Iterable[str] = (),
 ) -> None:
     """Unpacks and sets up `packages` with the base system in `root`.
+
+    Those in `beside` must not be installed together with others of them, though their files don't clash: they
+    are unpacked alone, without being set up, and what they depend on is installed.
 
     Uses `scratch`, which must not be there yet, and removes it. Raises UserError with the builder's last
     words on failure.
@@ -57,6 +74,7 @@ def bootstrap(
         f"--include={','.join(packages)}",
         # A build that power failure interrupts is thrown away, so there is nothing to save file by file.
         "--dpkgopt=force-unsafe-io",
+        *(f"--customize-hook=chroot \"$1\" sh -c '{_UNPACK}' unpack {package}" for package in beside),
     )
 
     def show(line: str) -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from tunnelbench.errors import UserError
 from tunnelbench.lab import extras, image_host, kernel_source
-from tunnelbench.lab.bootstrap import BuildStep, Report, archives, bootstrap, part
+from tunnelbench.lab.bootstrap import UNPACKED, BuildStep, Report, archives, bootstrap, part
 
 KERNEL = "/usr/bin/linux.uml"
 MODULES = Path("usr/lib/uml/modules")
@@ -39,6 +39,8 @@ MISSING_PACKAGES = {
 }
 """The Debian releases an image can be made of, and which of PACKAGES each lacks."""
 
+PACKAGES_BESIDE = ("libreswan",)
+"""Unpacked without being set up, because Debian forbids to install them beside others of PACKAGES."""
 
 KernelOrigin = Literal["package", "source"]
 """Debian's package user-mode-linux, or built from Debian's kernel source with more in it."""
@@ -93,7 +95,7 @@ def assemble(recipe: Recipe, directory: Path, cache: Path, report: Report) -> Tr
         report = part(report, 0.9, 1.0)
     built = {name: extras.EXTRAS[name].built(cache / "extras", report) for name in recipe.extras}
     packages = [package for package in PACKAGES if package not in MISSING_PACKAGES[recipe.release]]
-    bootstrap(recipe.release, root, packages, sources, directory / "scratch", report)
+    bootstrap(recipe.release, root, packages, sources, directory / "scratch", report, PACKAGES_BESIDE)
     report(BuildStep("making the tree neutral", 0.96))
     image_host.run_in_namespaces(["chown", "--recursive", "--no-dereference", "0:0", str(root)])
     if kernel is not None:
@@ -177,6 +179,9 @@ def _installed_packages(root: Path) -> dict[str, str]:
         text=True,
         check=True,
     ).stdout
+    unpacked = root / UNPACKED.lstrip("/")
+    if unpacked.exists():
+        listing += unpacked.read_text()
     return dict(sorted(line.split("\t") for line in listing.splitlines()))
 
 
