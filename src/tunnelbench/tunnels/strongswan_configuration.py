@@ -122,6 +122,8 @@ def daemon_settings(protection: Protection) -> str:
         # Routes are ours, so that a daemon that is killed leaves none.
         "install_routes": "no",
         "routing_table": 0,
+        # Twofish and Serpent have numbers for private use, which are for peers of the same make.
+        "send_vendor_id": "yes",
         "filelog": {"stderr": {"default": 1}},
         "journal": {"default": -1},
         "plugins": {"vici": {"socket": SOCKET}, "openssl": {"load_legacy": "yes"}},

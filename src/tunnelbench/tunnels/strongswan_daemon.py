@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
+from tunnelbench.tunnels import xfrm
 from tunnelbench.tunnels.base import Gateway
 from tunnelbench.tunnels.certificates import Authority
 from tunnelbench.tunnels.daemons import all_print, place_files, seconds_between, start_daemon
@@ -52,7 +53,7 @@ class Charon:
         await self._swanctl("--load-all", "--file", f"{DIRECTORY}/swanctl.conf")
 
     async def initiate(self, child: str) -> None:
-        """Has it agree with its peer on keys for a child; raises NodeError with what it says where it can't."""
+        """Has it agree with its peer on keys for a child."""
         await self._swanctl("--initiate", "--child", child, "--timeout", str(int(READY_SECONDS)))
 
     async def rekey(self, child: str) -> None:
@@ -73,7 +74,7 @@ class Protected:
 
     ends: tuple[Charon, Charon]
     """The left one's first."""
-    children: Sequence[str]
+    protection: Protection
     handshake_seconds: float | None
     """From the first message until both ends had their first pair of associations."""
 
@@ -85,8 +86,8 @@ class Protected:
     async def rekey(self) -> None:
         """Has the left end replace all keys of packets; returns once both use new ones."""
         old = await self._pairs()
-        for child in self.children:
-            await self.ends[0].rekey(child)
+        for child in self.protection.children:
+            await self.ends[0].rekey(child.name)
         deadline = asyncio.get_running_loop().time() + READY_SECONDS
         while not await self._replaced(old):
             if asyncio.get_running_loop().time() > deadline:
@@ -119,9 +120,8 @@ async def protect(
     await all_print("loaded plugins", [end.program for end in ends], READY_SECONDS)
     for end in ends:
         await end.load()
-    names = [child.name for child in protection.children]
-    handshake = [await _agree(name, ends) for name in names][0]
-    return Protected((ends[0], ends[1]), names, handshake)
+    first, *_ = [await _agree(child.name, ends) for child in protection.children]
+    return Protected((ends[0], ends[1]), protection, handshake_seconds=first)
 
 
 async def _agree(child: str, ends: Sequence[Charon]) -> float | None:
@@ -158,11 +158,7 @@ async def _start(
     }
     await place_files(end.node, DIRECTORY, files, cleanup)
     if protection.data_plane == "kernel":
-        cleanup.push_async_callback(_forget, end.node)
+        # A daemon that was killed leaves its associations and policies.
+        cleanup.push_async_callback(xfrm.forget, end.node)
     program = await start_daemon(end.node, cleanup, "charon-systemd", environment=_ENVIRONMENT)
     return Charon(end.node, program)
-
-
-async def _forget(node: Node) -> None:
-    """A daemon that was killed leaves its associations and policies."""
-    await node.run("ip", "-batch", "-", input=b"xfrm policy flush\nxfrm state flush\n")

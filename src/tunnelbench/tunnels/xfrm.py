@@ -134,11 +134,12 @@ async def protect(
     associations = "".join(way.associations(chain) for way in ways)
     for node in nodes:
         policies = "".join(way.policies(chain, node) for way in ways)
-        cleanup.push_async_callback(_forget, node)
+        cleanup.push_async_callback(forget, node)
         await node.run("ip", "-batch", "-", input=(associations + policies).encode())
 
 
-async def _forget(node: Node) -> None:
+async def forget(node: Node) -> None:
+    """Takes all associations and policies from a kernel."""
     await node.run("ip", "-batch", "-", input=b"xfrm policy flush\nxfrm state flush\n")
 
 
