@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from tunnelbench.campaign.trial import Bench, run_trial
+from tunnelbench.lab.cleanliness import forget_paths
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
@@ -104,6 +105,8 @@ async def test_packets_have_the_predicted_sizes(labs: Labs, vpn: str, suite: str
     variant = tunnel.variant(suite)
     encapsulation = tunnel.encapsulation(variant)
     wrong: list[str] = []
+    for node in lab.nodes.values():
+        await forget_paths(node)
     async with AsyncExitStack() as cleanup:
         established = await tunnel.up(*gateways(lab), variant, cleanup)
         for family in sorted(family for transport, family in tunnel.carried(variant) if transport == "udp"):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
-from tunnelbench.lab.cleanliness import Snapshot, leftovers, snapshot
+from tunnelbench.lab.cleanliness import Snapshot, forget_paths, leftovers, snapshot
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
@@ -70,6 +70,7 @@ class Labs:
         """Proves a lab clean after an instance, and discards it where it is not; says what was left over."""
         lab, before = self._open[key]
         try:
+            await asyncio.gather(*map(forget_paths, lab.nodes.values()))
             found = await asyncio.gather(*(leftovers(node, before[name]) for name, node in lab.nodes.items()))
         except NodeError as error:
             await self.discard(key)

@@ -42,6 +42,15 @@ async def snapshot(node: Node) -> Snapshot:
     return Snapshot(names, frozenset(network))
 
 
+async def forget_paths(node: Node) -> None:
+    """Has a node forget what it learned of paths: MTUs, and what TCP keeps of earlier connections.
+
+    Else a tunnel with a lower MTU would have the next one's traffic cut to its measure for ten minutes.
+    """
+    for words in (("route", "flush", "cache"), ("-6", "route", "flush", "cache"), ("tcp_metrics", "flush")):
+        await node.run("ip", *words, check=False)
+
+
 def _links(text: str) -> list[str]:
     """The links by name and address, without what changes by itself, such as the carrier."""
     return [f"link{line.split(':')[1]} {line.partition('link/')[2]}" for line in text.splitlines()]
