@@ -11,7 +11,7 @@ a static key.
 - `compression=lz4` is `lz4-v2`, which adds nothing to what does not shrink; `lzo` adds a byte.
 - `renegotiation=by-volume` makes new keys every 64 MB. Ciphers with blocks of 64 bits get them so anyway, by
   OpenVPN's own default. It is the one way to have new keys when they are wanted: OpenVPN takes no order for
-  them, but payload can be sent until they are due.
+  them, but payload can be sent until they are due. It looks every few seconds, a new tunnel every 15.
 - `offload=yes` needs a kernel that knows OpenVPN's data channel: with OpenVPN 2.6 the module ovpn-dco.
 """
 

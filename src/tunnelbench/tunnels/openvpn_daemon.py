@@ -77,11 +77,21 @@ async def use_keys_up(
     senders: Sequence[Node], receiver: IPv4Address | IPv6Address, ends: Sequence[End]
 ) -> None:
     """Sends echo requests from several nodes through their tunnels until all ends have made new keys."""
-    began = asyncio.get_running_loop().time()
+    goals = {end: _keys_made(end) + 1 for end in ends}
     async with AsyncExitStack() as floods:
         for sender in senders:
             flood = await sender.spawn("ping", "-f", "-q", "-l", "16", "-s", "8000", str(receiver))
             floods.push_async_callback(flood.stop)
-        await asyncio.gather(
-            *(end.daemon.line(f"{end.peer}.*{_KEYS_MADE}", RENEWAL_SECONDS, after=began) for end in ends)
-        )
+        for end, goal in goals.items():
+            await _make_keys(end, goal)
+
+
+async def _make_keys(end: End, goal: int) -> None:
+    """Waits until so many keys have been made, of which some may have been before."""
+    while _keys_made(end) < goal:
+        now = asyncio.get_running_loop().time()
+        await end.daemon.line(_KEYS_MADE, RENEWAL_SECONDS, after=now)
+
+
+def _keys_made(end: End) -> int:
+    return sum(_KEYS_MADE in line and end.peer in line for line in printed(end.daemon).splitlines())
