@@ -15,6 +15,7 @@ from tunnelbench.commands.image import image_app
 from tunnelbench.commands.lab import lab_app
 from tunnelbench.commands.list import list_app
 from tunnelbench.commands.overhead import overhead_command
+from tunnelbench.commands.prove import prove_command
 from tunnelbench.commands.run import report_command, resume_command, run_command
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
@@ -32,6 +33,7 @@ app.command("run")(run_command)
 app.command("resume")(resume_command)
 app.command("report")(report_command)
 app.command("doctor")(doctor_command)
+app.command("prove")(prove_command)
 app.command("overhead")(overhead_command)
 app.add_typer(lab_app, name="lab")
 app.add_typer(list_app, name="list")

@@ -61,6 +61,10 @@ class Labs:
         self._open[key] = (lab, dict(zip(lab.nodes, snapshots, strict=True)))
         return lab
 
+    def has(self, key: LabKey) -> bool:
+        """Whether there is such a lab at the moment."""
+        return key in self._open
+
     async def discard(self, key: LabKey) -> None:
         """Closes a lab, so that the next instance gets a new one."""
         lab, _ = self._open.pop(key)

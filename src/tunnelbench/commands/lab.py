@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.campaign.proving import usual_suite
 from tunnelbench.commands.hold import Wish
 from tunnelbench.commands.image import build_with_progress
 from tunnelbench.commands.options import parse_runtime
@@ -155,10 +156,8 @@ def list_command(as_json: Json = False) -> None:
 
 def _choice(tunnel: str, options: list[str]) -> Choice:
     """The tunnel that is meant; where no suite is named, the first AEAD, else the first of all."""
-    vpn, slash, _ = tunnel.partition("/")
-    if not slash and vpn in all_tunnels():
-        suites = all_tunnels()[vpn].suites.values()
-        tunnel = f"{vpn}/{min(suites, key=lambda suite: suite.integrity != 'with the cipher').name}"
+    if tunnel in all_tunnels():
+        tunnel = f"{tunnel}/{usual_suite(all_tunnels()[tunnel])}"
     pattern = " ".join([tunnel, *options])
     found, *others = catalogue().tunnels(pattern)
     if others:

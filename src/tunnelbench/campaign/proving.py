@@ -1,0 +1,260 @@
+"""Tries tunnels out one by one: up, proven, carrying, down clean, and again with a program killed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Literal
+
+from tunnelbench.campaign.labs import LabKey, Labs
+from tunnelbench.campaign.trial import Bench, run_trial
+from tunnelbench.campaign.variants import tunnel_of, variant_of
+from tunnelbench.errors import UserError
+from tunnelbench.lab import image as images
+from tunnelbench.lab.connection import NodeError
+from tunnelbench.lab.image import Image
+from tunnelbench.lab.lab import Lab
+from tunnelbench.lab.runtimes import Placement, place
+from tunnelbench.lab.shaping import Shaping
+from tunnelbench.lab.topology import Family
+from tunnelbench.study.model import Method
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import SendingRate
+from tunnelbench.study.treatment import Treatment, written_options
+from tunnelbench.tunnels import all_tunnels
+from tunnelbench.tunnels.base import Established, Place, Tunnel, Variant, bring_up
+from tunnelbench.witness.witness import await_first_reply, examine
+
+Outcome = Literal["works", "blocked", "fails"]
+"""`blocked`: it can't be there, and that is known before it is tried."""
+
+_CLIENTS = 2
+_UP_SECONDS = 60.0
+_FIRST_REPLY_SECONDS = 15.0
+_METHOD = Method.model_validate({"trial": "1 s", "warm_up": "200 ms", "cool_down": "100 ms"})
+_UDP_RATE = SendingRate(10_000_000)
+_UDP_PAYLOAD = 1000
+_TRIALS = 3
+_TCP_WRITE = 131_072
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A treatment to try in a topology."""
+
+    treatment: Treatment
+    topology: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of an attempt."""
+
+    attempt: Attempt
+    outcome: Outcome
+    reason: str | None = None
+    """Why it is blocked, or what failed; None where it works."""
+    runtime: str | None = None
+    """Where the gateways ran; None where nothing ran."""
+    setup_ms: float | None = None
+    """Until the first payload came back, the second time."""
+
+
+def usual_suite(tunnel: Tunnel) -> str:
+    """The suite to try where only one is: the first AEAD, else the first of all."""
+    return min(tunnel.suites.values(), key=lambda suite: suite.integrity != "with the cipher").name
+
+
+def home(tunnel: Tunnel) -> str:
+    """The topology to try it in where only one is."""
+    return "site-to-site" if "site-to-site" in tunnel.topologies else min(tunnel.topologies)
+
+
+def usual_attempts(vpns: Iterable[str], image: str) -> list[Attempt]:
+    """One suite of each VPN, with the defaults of all else."""
+    tunnels = [all_tunnels()[name] for name in vpns]
+    return [_attempt(tunnel, home(tunnel), image, usual_suite(tunnel)) for tunnel in tunnels]
+
+
+def whole_matrix(vpns: Iterable[str], image: str) -> list[Attempt]:
+    """Every suite, every level of every option, every outer IP version and every topology of these VPNs.
+
+    Each is varied with all others at their default; remote access is tried with two clients.
+    """
+    attempts = [attempt for name in vpns for attempt in _variations(all_tunnels()[name], image)]
+    return list(dict.fromkeys(attempts))
+
+
+def _variations(tunnel: Tunnel, image: str) -> Iterator[Attempt]:
+    usual, at_home = usual_suite(tunnel), home(tunnel)
+    for suite in tunnel.suites:
+        yield _attempt(tunnel, at_home, image, suite)
+    for option in tunnel.options.values():
+        for level in option.levels[1:]:
+            yield _attempt(tunnel, at_home, image, usual, written_options({option.name: level}))
+    for family in tunnel.outer_families:
+        yield _attempt(tunnel, at_home, image, usual, outer=family)
+    for topology in sorted(tunnel.topologies):
+        yield _attempt(tunnel, topology, image, usual)
+
+
+def _attempt(
+    tunnel: Tunnel, topology: str, image: str, suite: str, options: str = "", outer: Family = Family.IPV4
+) -> Attempt:
+    treatment = Treatment(
+        vpn=tunnel.name,
+        suite=suite,
+        options=options,
+        outer_ip=outer.value,
+        clients=_CLIENTS if topology == "remote-access" else 1,
+        image=image,
+        mtu=1500,
+    )
+    return Attempt(treatment, topology)
+
+
+async def try_out(attempts: Sequence[Attempt]) -> AsyncGenerator[Finding]:
+    """Tries each attempt in its order. Raises UserError where an image is missing or labs don't work."""
+    found = {
+        name: images.find(name) for name in dict.fromkeys(attempt.treatment.image for attempt in attempts)
+    }
+    by_topology: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        by_topology.setdefault(attempt.topology, []).append(attempt)
+    for topology, wanted in by_topology.items():
+        async with Labs(topology, Shaping(), found) as labs:
+            placements = await _placements(wanted, found)
+            for attempt in wanted:
+                yield await _try(attempt, placements, labs)
+
+
+async def _placements(
+    attempts: Iterable[Attempt], found: Mapping[str, Image]
+) -> dict[Attempt, Placement | str]:
+    """Where each attempt runs, or the objection to it."""
+    placements: dict[Attempt, Placement | str] = {}
+    by_image: dict[str, dict[Attempt, Variant]] = {}
+    for attempt in attempts:
+        treatment = attempt.treatment
+        variant = variant_of(treatment)
+        release = found[treatment.image].release
+        lab = Place(release, attempt.topology, treatment.clients)
+        objection = tunnel_of(treatment).objection(variant, lab)
+        if objection is None:
+            by_image.setdefault(treatment.image, {})[attempt] = variant
+        else:
+            placements[attempt] = objection
+    for image, variants in by_image.items():
+        needs = {
+            attempt: tunnel_of(attempt.treatment).needs(variant) for attempt, variant in variants.items()
+        }
+        placements |= await place(found[image], needs)
+    return placements
+
+
+async def _try(attempt: Attempt, placements: Mapping[Attempt, Placement | str], labs: Labs) -> Finding:
+    placement = placements[attempt]
+    if isinstance(placement, str):
+        return Finding(attempt, "blocked", placement)
+    if placement.runtime is None:
+        return Finding(attempt, "blocked", placement.reason)
+    treatment = attempt.treatment
+    key = LabKey(placement.runtime, treatment.clients, treatment.image, treatment.mtu)
+    try:
+        lab = await labs.get(key)
+        setup_ms = 0.0
+        for _ in range(2):
+            setup_ms = await _carries(lab, treatment)
+            await _goes_clean(labs, key)
+            lab = await labs.get(key)
+        await _survives_a_kill(lab, treatment)
+        await _goes_clean(labs, key)
+    except (NodeError, UserError, _FailureError) as error:
+        if labs.has(key):
+            await labs.discard(key)
+        return Finding(attempt, "fails", str(error), placement.runtime)
+    return Finding(attempt, "works", None, placement.runtime, setup_ms)
+
+
+class _FailureError(Exception):
+    """What an attempt failed in."""
+
+
+async def _carries(lab: Lab, treatment: Treatment) -> float:
+    """Brings it up, has it proven, and sends TCP and UDP for a second each; returns the set-up in ms."""
+    tunnel, variant = tunnel_of(treatment), variant_of(treatment)
+    clock = asyncio.get_running_loop().time
+    async with AsyncExitStack() as cleanup:
+        began = clock()
+        established = await _up(lab, tunnel, variant, cleanup)
+        carried = tunnel.carried(variant)
+        first = min(carried, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
+        if await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS) is None:
+            raise _FailureError(f"no payload came through within {_FIRST_REPLY_SECONDS:g} s")
+        setup_ms = (clock() - began) * 1000
+        verdict = await examine(lab, established, variant.suite, carried)
+        if verdict.refusal is not None:
+            raise _FailureError(f"refused: {verdict.refusal}")
+        bench = Bench(lab, established)
+        for point in _points():
+            if (point.transport, Family(point.ip)) in carried:
+                await _sends(bench, point)
+    return setup_ms
+
+
+async def _sends(bench: Bench, point: Point) -> None:
+    """Sends for a second; a trial that a busy machine spoilt is made again."""
+    for _ in range(_TRIALS):
+        trial = await run_trial(bench, point, 0, _METHOD)
+        if trial.status == "ok" and trial.metrics.get("throughput"):
+            return
+        if bench.established.dead() is not None:
+            break
+    raise _FailureError(f"{point.transport} over {point.ip}: {trial.reason or 'nothing arrived'}")
+
+
+async def _up(lab: Lab, tunnel: Tunnel, variant: Variant, cleanup: AsyncExitStack) -> Established:
+    try:
+        async with asyncio.timeout(_UP_SECONDS):
+            return await bring_up(lab, tunnel, variant, cleanup)
+    except TimeoutError:
+        raise _FailureError(f"it did not come up within {_UP_SECONDS:g} s") from None
+
+
+async def _survives_a_kill(lab: Lab, treatment: Treatment) -> None:
+    """Kills one of its programs while it is up: that it died must be seen."""
+    tunnel, variant = tunnel_of(treatment), variant_of(treatment)
+    async with AsyncExitStack() as cleanup:
+        established = await _up(lab, tunnel, variant, cleanup)
+        if not established.programs:
+            return
+        victim = established.programs[-1]
+        await victim.signal(signal.SIGKILL)
+        await victim.ended()
+        if established.dead() is None:
+            raise _FailureError(f"{victim.arguments[0]} was killed, and nobody noticed")
+
+
+async def _goes_clean(labs: Labs, key: LabKey) -> None:
+    if left := await labs.settle(key):
+        raise _FailureError(f"it left something behind: {'; '.join(left)}")
+
+
+def _points() -> Iterable[Point]:
+    usual = {"ip": "ipv4", "direction": "forward", "load": "engine"}
+    yield Point.model_validate(
+        {**usual, "transport": "tcp", "payload_bytes": _TCP_WRITE, "rate": None, "streams": 1}
+    )
+    yield Point.model_validate(
+        {
+            **usual,
+            "transport": "udp",
+            "payload_bytes": _UDP_PAYLOAD,
+            "rate": _UDP_RATE,
+            "sending": "batched",
+            "content": "random",
+        }
+    )

@@ -1,0 +1,148 @@
+"""`tunnelbench prove`: does a VPN work here, with this suite, on this image?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.campaign.proving import (
+    Attempt,
+    Finding,
+    home,
+    try_out,
+    usual_attempts,
+    usual_suite,
+    whole_matrix,
+)
+from tunnelbench.errors import UserError
+from tunnelbench.lab import image as images
+from tunnelbench.study.catalogue import Choice
+from tunnelbench.study.treatment import Treatment
+from tunnelbench.tunnels import all_tunnels
+
+_MARKS = {"works": "[green]works[/]", "blocked": "[yellow]blocked[/]", "fails": "[red]fails[/]"}
+
+
+def prove_command(
+    tunnels: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[VPN[/SUITE]]...",
+            help="What to try, as studies name it ('openvpn/*', 'openvpn/aes-256-gcm carrier=tcp'); every "
+            "VPN with one suite where nothing is named.",
+            autocompletion=lambda: list(all_tunnels()),
+        ),
+    ] = None,
+    image: Annotated[
+        list[str] | None, typer.Option(help="An image to try it on; can be given several times.")
+    ] = None,
+    matrix: Annotated[
+        bool,
+        typer.Option("--matrix", help="Try every suite, option, outer IP version and topology of each VPN."),
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Write what was found to this file as JSON.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Bring VPNs up, prove them on the wire, send TCP and UDP, kill their programs, and look what is left.
+
+    Each comes up twice in the same lab, and once more to have a program killed. Succeeds where nothing fails.
+    """
+    chosen = image or [images.DEFAULT_IMAGE]
+    attempts = [attempt for name in chosen for attempt in _attempts(tunnels or [], name, matrix)]
+    findings = asyncio.run(_try_all(attempts))
+    text = json.dumps([as_row(finding) for finding in findings], indent=2)
+    if out is not None:
+        _write(out, text)
+    if as_json:
+        typer.echo(text)
+    else:
+        Console().print(_table(findings))
+    raise typer.Exit(1 if any(finding.outcome == "fails" for finding in findings) else 0)
+
+
+def as_row(finding: Finding) -> dict[str, object]:
+    """A finding as JSON has it."""
+    treatment = finding.attempt.treatment
+    return {
+        "tunnel": treatment.tunnel,
+        **treatment.model_dump(),
+        "topology": finding.attempt.topology,
+        "outcome": finding.outcome,
+        "reason": finding.reason,
+        "runtime": finding.runtime,
+        "setup_ms": finding.setup_ms,
+    }
+
+
+def _attempts(patterns: list[str], image: str, matrix: bool) -> Iterable[Attempt]:
+    if not patterns:
+        return whole_matrix(all_tunnels(), image) if matrix else usual_attempts(all_tunnels(), image)
+    choices = [choice for pattern in patterns for choice in _choices(pattern)]
+    if matrix:
+        return whole_matrix(dict.fromkeys(choice.vpn for choice in choices), image)
+    return [
+        Attempt(
+            Treatment(vpn=choice.vpn, suite=choice.suite, options=choice.options, image=image, mtu=1500),
+            home(all_tunnels()[choice.vpn]),
+        )
+        for choice in choices
+    ]
+
+
+def _choices(pattern: str) -> Iterable[Choice]:
+    """What a pattern means; a VPN without a suite means its usual one."""
+    tunnel, *options = pattern.split() or [""]
+    if tunnel in all_tunnels():
+        tunnel = f"{tunnel}/{usual_suite(all_tunnels()[tunnel])}"
+    return catalogue().tunnels(" ".join([tunnel, *options]))
+
+
+async def _try_all(attempts: list[Attempt]) -> list[Finding]:
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    console = Console(stderr=True)
+    findings: list[Finding] = []
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("trying out", total=len(attempts))
+        async for finding in try_out(attempts):
+            findings.append(finding)
+            if not console.is_terminal or finding.outcome == "fails":
+                console.print(Text.from_markup(_MARKS[finding.outcome]).append(f" {_where(finding)}"))
+            progress.advance(task)
+    return findings
+
+
+def _where(finding: Finding) -> str:
+    attempt = finding.attempt
+    return f"{attempt.treatment.tunnel}, {attempt.topology}, {attempt.treatment.image}"
+
+
+def _table(findings: Iterable[Finding]) -> Table:
+    table = Table("tunnel", "topology", "image", "", "gateways", "why", box=None, pad_edge=False)
+    for finding in findings:
+        attempt = finding.attempt
+        table.add_row(
+            Text(attempt.treatment.tunnel),
+            attempt.topology,
+            attempt.treatment.image,
+            _MARKS[finding.outcome],
+            finding.runtime or "",
+            Text(finding.reason or ""),
+        )
+    return table
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} can't be written: {error.strerror}") from error
