@@ -8,7 +8,7 @@ import pytest
 
 from tunnelbench.tunnels.base import Place
 from tunnelbench.tunnels.openvpn import TUNNEL
-from tunnelbench.tunnels.openvpn_read_back import handshake_seconds, read_link, read_log
+from tunnelbench.tunnels.openvpn_read_back import handshakes, read_link, read_log
 
 TLS_2_6 = """\
 1795276448.034727 3c000004 LZ4v2 compression initializing
@@ -66,6 +66,12 @@ initialized with 128 bit key
 1795278256.131200 41000004 client11/192.168.0.21:53408 Incoming Data Channel: Cipher 'AES-128-GCM' \
 initialized with 128 bit key
 """
+HANDSHAKES = """\
+1795278256.043418 14000003 192.168.0.12:48386 TLS: Initial packet from [AF_INET]192.168.0.12:48386, sid=a2
+1795278256.059325 14000003 192.168.0.11:53406 TLS: Initial packet from [AF_INET]192.168.0.11:53406, sid=23
+1795278256.118129 1 192.168.0.12:48386 [client2] Peer Connection Initiated with [AF_INET]192.168.0.12:48386
+1795278256.125882 1 192.168.0.11:53406 [client1] Peer Connection Initiated with [AF_INET]192.168.0.11:53406
+"""
 TAP = '[{"ifname":"tap0","mtu":1500,"linkinfo":{"info_kind":"tun","info_data":{"type":"tap","pi":false}}}]'
 
 
@@ -109,9 +115,19 @@ def test_a_server_speaks_of_each_client() -> None:
 
 
 def test_a_handshake_lasts_from_the_first_packet_until_the_peer_is_known() -> None:
-    assert handshake_seconds(TLS_2_6) == pytest.approx(0.0085, abs=1e-6)
-    assert handshake_seconds(TLS_2_6 + TLS_2_5) == pytest.approx(0.0085, abs=1e-6)
-    assert handshake_seconds(STATIC) is None
+    assert handshakes(TLS_2_6) == [pytest.approx(0.0085, abs=1e-6)]
+    assert handshakes(TLS_2_6 + TLS_2_5) == [
+        pytest.approx(0.0085, abs=1e-6),
+        pytest.approx(0.044104, abs=1e-6),
+    ]
+    assert handshakes(STATIC) == []
+
+
+def test_handshakes_with_several_clients_are_told_apart() -> None:
+    assert handshakes(HANDSHAKES) == [
+        pytest.approx(0.074711, abs=1e-6),
+        pytest.approx(0.066557, abs=1e-6),
+    ]
 
 
 def test_the_device_is_what_the_kernel_says() -> None:

@@ -13,7 +13,7 @@ from tunnelbench.lab.program import Program
 from tunnelbench.tunnels.base import Gateway, ReadBack, Variant
 from tunnelbench.tunnels.daemons import place_files, printed, start_daemon
 from tunnelbench.tunnels.openvpn_configuration import DIRECTORY, FILE, PORT, device
-from tunnelbench.tunnels.openvpn_read_back import handshake_seconds, read_link, read_log
+from tunnelbench.tunnels.openvpn_read_back import handshakes, read_link, read_log
 from tunnelbench.tunnels.openvpn_suites import as_openvpn
 
 READY_SECONDS = 20.0
@@ -52,8 +52,7 @@ async def read_back(end: End, variant: Variant) -> ReadBack:
 
 def longest_handshake(daemons: Iterable[Program]) -> float | None:
     """How many seconds the slowest TLS handshake took; None where there was none."""
-    taken = (handshake_seconds(printed(daemon)) for daemon in daemons)
-    return max((seconds for seconds in taken if seconds is not None), default=None)
+    return max((seconds for daemon in daemons for seconds in handshakes(printed(daemon))), default=None)
 
 
 def asked(variant: Variant) -> dict[str, str]:

@@ -29,7 +29,8 @@ _COMPRESSION = re.compile(r"(LZO|LZ4)(?:v2)? compression initializing")
 _CARRIER = re.compile(r"\b(UDP|TCP)v[46]\S* link remote")
 _CONTROL_CHANNEL = re.compile(r"Control Channel: (TLSv[\d.]+), cipher \S+ ([\w-]+)(.*)")
 _TEMPORARY_KEY = re.compile(r"peer temporary key: (.+)")
-_HANDSHAKE = re.compile(r"^(\d+\.\d+) .*?(TLS: Initial packet from|Peer Connection Initiated with) ", re.M)
+_FIRST_PACKET = "TLS: Initial packet from"
+_HANDSHAKE = re.compile(rf"^(\d+\.\d+) .*?({_FIRST_PACKET}|Peer Connection Initiated with) ([^\s,]+)", re.M)
 
 
 class _LinkData(msgspec.Struct):
@@ -79,13 +80,13 @@ def read_link(shown: str) -> dict[str, str]:
     }
 
 
-def handshake_seconds(log: str) -> float | None:
-    """From the first packet of the first TLS handshake that this end saw until it calls it done."""
-    times = {event: float(time) for time, event in reversed(_HANDSHAKE.findall(log))}
-    if len(times) < 2:
-        return None
-    began, ended = times["TLS: Initial packet from"], times["Peer Connection Initiated with"]
-    return ended - began
+def handshakes(log: str) -> list[float]:
+    """How many seconds the TLS handshake with each peer took: from its first packet until it is known."""
+    began: dict[str, float] = {}
+    ended: dict[str, float] = {}
+    for time, event, peer in _HANDSHAKE.findall(log):
+        (began if event == _FIRST_PACKET else ended).setdefault(peer, float(time))
+    return [ended[peer] - began[peer] for peer in began if peer in ended]
 
 
 def _facts(log: str) -> Iterator[tuple[str, str]]:

@@ -56,7 +56,8 @@ async def serve(
     }
     daemon = await start(server.node, {FILE: configuration + identity, **addresses}, cleanup)
     client_ends = await asyncio.gather(*map(start_client, clients, names))
-    await all_print("Initialization Sequence Completed", (end.daemon for end in client_ends), READY_SECONDS)
+    daemons = [daemon, *(end.daemon for end in client_ends)]
+    await all_print("Initialization Sequence Completed", daemons, READY_SECONDS)
     inside = server_inside(server)
     next_hop = {family: inside.address(family) for family in Family}
     for client in clients:
@@ -73,9 +74,9 @@ async def serve(
     return Established(
         wire=wire(server, variant),
         read_back=read_all_back,
-        programs=[daemon, *(end.daemon for end in client_ends)],
+        programs=daemons,
         facts=asked(variant),
         compresses=variant["compression"] != "none",
         rekey=rekey if renews_by_volume(variant) else None,
-        handshake_seconds=longest_handshake(end.daemon for end in client_ends),
+        handshake_seconds=longest_handshake(daemons),
     )
