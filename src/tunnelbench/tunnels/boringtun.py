@@ -6,16 +6,18 @@ Debian has not got it; images built with `--with boringtun` have it. It does not
 
 from __future__ import annotations
 
+import re
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from tunnelbench.lab.features import TUN
+from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
 from tunnelbench.overhead import Layer
 from tunnelbench.tunnels import wireguard_device
-from tunnelbench.tunnels.base import Gateway, Needs, Variant
-from tunnelbench.tunnels.daemons import place_files, start_daemon
-from tunnelbench.tunnels.wireguard_device import INTERFACE, WireguardTunnel
+from tunnelbench.tunnels.base import Gateway, Needs, ReadBack, Variant
+from tunnelbench.tunnels.daemons import place_files, printed, start_daemon
+from tunnelbench.tunnels.wireguard_device import INTERFACE, WireguardTunnel, read_status
 
 
 class Boringtun(WireguardTunnel):
@@ -39,9 +41,16 @@ class Boringtun(WireguardTunnel):
         daemon = await start_daemon(
             *(end.node, cleanup, "boringtun-cli", "--foreground", "--disable-drop-privileges"),
             *("--verbosity", "debug", INTERFACE),
+            environment={"NO_COLOR": "1"},
         )
         await daemon.line("BoringTun started successfully", wireguard_device.READY_SECONDS)
         return daemon
+
+    async def read_status(self, node: Node, program: Program | None, peers: int) -> ReadBack:
+        """Its log tells of sessions; to wg(8) it says how long ago handshakes were as if that were when."""
+        assert program is not None
+        shown = await node.run("wg", "show", INTERFACE)
+        return read_status(shown.text, peers, sessions=_sessions(printed(program)))
 
     def layer(self) -> Layer:
         """That of the protocol without padding."""
@@ -49,3 +58,7 @@ class Boringtun(WireguardTunnel):
 
 
 TUNNEL = Boringtun()
+
+
+def _sessions(log: str) -> int:
+    return len(re.findall(r"New session", log))
