@@ -224,9 +224,7 @@ def read_status(text: str, peers: int = 1, sessions: int | None = None) -> ReadB
     Where an implementation tells wg(8) of no handshakes, `sessions` is how many it says elsewhere.
     """
     found = len(re.findall(r"^peer: ", text, re.MULTILINE))
-    handshakes = (
-        len(re.findall(r"^  latest handshake: ", text, re.MULTILINE)) if sessions is None else sessions
-    )
+    shown = len(re.findall(r"^  latest handshake: ", text, re.MULTILINE))
     shared = len(re.findall(r"^  preshared key: ", text, re.MULTILINE))
     levels = {0: "no", peers: "yes"}
     if found != peers or (shown if sessions is None else sessions) < peers or shared not in levels:
