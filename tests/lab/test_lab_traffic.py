@@ -89,6 +89,7 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
     )
     assert read("job_tcp_connect") == messages.TcpConnect(
         destination="127.0.0.1:5201",
+        proxy="[fd00:1::1]:1080",
         session=2**64 - 2,
         schedule=SCHEDULE,
         side="receive",
@@ -124,7 +125,7 @@ def test_jobs_mean_the_same_on_both_sides() -> None:
         bind="[::]:7", protocol="udp", deadline=10_000_000_000
     )
     assert read("job_echo_probe") == messages.EchoProbe(
-        destination=messages.TcpEcho("10.0.0.2:7"),
+        destination=messages.TcpEcho("10.0.0.2:7", proxy="10.1.0.1:1080"),
         plan=messages.ProbeCount(count=1_000, until_first_reply=True, deadline=20_000_000_000),
         interval=10_000_000,
         payload_bytes=512,

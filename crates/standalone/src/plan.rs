@@ -103,6 +103,7 @@ impl Flow {
                     ..tcp_options(tcp, stand.step)
                 },
                 connect_timeout: CONNECT_TIMEOUT,
+                proxy: None,
             }),
             Traffic::Transactions(traffic) => Job::TransactionRun(TransactionRun {
                 destination: stand.other,
@@ -110,6 +111,7 @@ impl Flow {
                 schedule: stand.schedule,
                 transaction: traffic.transaction,
                 timeout: RESPONSE_TIMEOUT,
+                proxy: None,
                 socket: SocketOptions {
                     source,
                     ..traffic.socket

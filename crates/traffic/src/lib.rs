@@ -26,6 +26,7 @@ mod schedule;
 mod series;
 mod socket;
 mod socket_options;
+mod socks;
 mod tcp;
 mod transaction;
 mod udp_receive;

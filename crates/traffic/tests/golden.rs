@@ -118,6 +118,7 @@ fn jobs() -> [(&'static str, Job); 9] {
                 side: Side::Receive,
                 options,
                 connect_timeout: 3_000_000_000,
+                proxy: Some("[fd00:1::1]:1080".parse().unwrap()),
             }),
         ),
         (
@@ -143,6 +144,7 @@ fn jobs() -> [(&'static str, Job); 9] {
             Job::EchoProbe(EchoProbe {
                 destination: EchoDestination::Tcp {
                     address: "10.0.0.2:7".parse().unwrap(),
+                    proxy: Some("10.1.0.1:1080".parse().unwrap()),
                 },
                 plan: ProbePlan::Count {
                     count: 1_000,
@@ -177,6 +179,7 @@ fn jobs() -> [(&'static str, Job); 9] {
             "job_transaction_run",
             Job::TransactionRun(TransactionRun {
                 destination: "[fd00::2]:7".parse().unwrap(),
+                proxy: None,
                 session: 1,
                 schedule: SCHEDULE,
                 transaction: Transaction {

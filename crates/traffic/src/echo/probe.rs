@@ -50,7 +50,7 @@ pub(crate) fn start(job: EchoProbe) -> Result<Running, TrafficError> {
 }
 
 fn validate(job: &EchoProbe) -> Result<(), TrafficError> {
-    job.socket.validate(job.destination.address())?;
+    job.socket.validate(job.destination.peer())?;
     let invalid = |text: String| Err(TrafficError::Invalid(text));
     if matches!(job.destination, EchoDestination::Icmp { .. }) && job.socket.port.is_some() {
         return invalid("ICMP has no ports: leave the socket's port out".into());
@@ -87,8 +87,9 @@ fn validate(job: &EchoProbe) -> Result<(), TrafficError> {
 fn open(job: &EchoProbe) -> Result<Box<dyn Channel>, TrafficError> {
     Ok(match job.destination {
         EchoDestination::Udp { address } => Box::new(UdpChannel::open(address, job.socket)?),
-        EchoDestination::Tcp { address } => Box::new(TcpChannel::new(
+        EchoDestination::Tcp { address, proxy } => Box::new(TcpChannel::new(
             address,
+            proxy,
             job.socket,
             job.timeout,
             job.payload_bytes as usize,

@@ -11,12 +11,14 @@ use socket2::{Domain, Socket, Type};
 use crate::datagram::Header;
 use crate::echo::channel::{Channel, News, is_waiting, wait};
 use crate::job::{SocketOptions, Timestamps};
+use crate::socks;
 
 const READ_BYTES: usize = 65_536;
 
 /// A TCP connection; its replies have the length of the probes.
 pub(crate) struct TcpChannel {
     destination: SocketAddr,
+    proxy: Option<SocketAddr>,
     options: SocketOptions,
     timeout: Duration,
     probe_bytes: usize,
@@ -29,12 +31,14 @@ impl TcpChannel {
     /// `timeout`, ns, is for connecting and for each send.
     pub fn new(
         destination: SocketAddr,
+        proxy: Option<SocketAddr>,
         options: SocketOptions,
         timeout: u64,
         probe_bytes: usize,
     ) -> Self {
         Self {
             destination,
+            proxy,
             options,
             timeout: Duration::from_nanos(timeout),
             probe_bytes,
@@ -50,13 +54,14 @@ impl Channel for TcpChannel {
         if self.connection.is_some() {
             return Ok(());
         }
-        let socket = Socket::new(Domain::for_address(self.destination), Type::STREAM, None)?;
+        let peer = self.proxy.unwrap_or(self.destination);
+        let socket = Socket::new(Domain::for_address(peer), Type::STREAM, None)?;
         // The connection before may have left the given port a moment ago.
         socket.set_reuse_address(self.options.port.is_some())?;
         self.options
-            .apply(&socket, self.destination)
+            .apply(&socket, peer)
             .map_err(io::Error::other)?;
-        socket.connect_timeout(&self.destination.into(), self.timeout)?;
+        socks::connect(&socket, self.destination, self.proxy, self.timeout)?;
         let connection = TcpStream::from(socket);
         connection.set_nodelay(true)?;
         connection.set_write_timeout(Some(self.timeout.max(Duration::from_millis(1))))?;

@@ -60,6 +60,9 @@ pub enum EchoDestination {
         /// Its address, or that of a port forwarded to it.
         #[serde(with = "text")]
         address: SocketAddr,
+        /// A SOCKS 5 proxy (RFC 1928) that connects to it; straight to it where there is none.
+        #[serde(default, with = "text::optional")]
+        proxy: Option<SocketAddr>,
     },
     /// The system at this address, in ICMP echo requests (RFC 792, RFC 4443).
     Icmp {
@@ -70,11 +73,12 @@ pub enum EchoDestination {
 }
 
 impl EchoDestination {
-    /// Its address; with port 0 for ICMP, which has none.
+    /// Where packets are sent: its address or its proxy's; with port 0 for ICMP, which has none.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
+    pub fn peer(&self) -> SocketAddr {
         match *self {
-            Self::Udp { address } | Self::Tcp { address } => address,
+            Self::Udp { address } => address,
+            Self::Tcp { address, proxy } => proxy.unwrap_or(address),
             Self::Icmp { address } => SocketAddr::new(address, 0),
         }
     }
@@ -83,7 +87,7 @@ impl EchoDestination {
 impl Display for EchoDestination {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Udp { address } | Self::Tcp { address } => address.fmt(formatter),
+            Self::Udp { address } | Self::Tcp { address, .. } => address.fmt(formatter),
             Self::Icmp { address } => address.fmt(formatter),
         }
     }

@@ -15,6 +15,9 @@ pub struct TcpConnect {
     /// The listener's address, or that of a port forwarded to it.
     #[serde(with = "text")]
     pub destination: SocketAddr,
+    /// A SOCKS 5 proxy (RFC 1928) that connects to the destination; straight to it where there is none.
+    #[serde(default, with = "text::optional")]
+    pub proxy: Option<SocketAddr>,
     /// The secret of this job, which the listener must share.
     pub session: u64,
     /// When to send.

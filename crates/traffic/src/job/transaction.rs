@@ -36,6 +36,9 @@ pub struct TransactionRun {
     /// The server's address, or that of a port forwarded to it.
     #[serde(with = "text")]
     pub destination: SocketAddr,
+    /// A SOCKS 5 proxy (RFC 1928) that connects to the destination; straight to it where there is none; for TCP alone.
+    #[serde(default, with = "text::optional")]
+    pub proxy: Option<SocketAddr>,
     /// The secret that the server must share.
     pub session: u64,
     /// When to send.

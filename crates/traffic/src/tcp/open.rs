@@ -19,6 +19,7 @@ use crate::job::{Side, TcpConnect, TcpListen, TcpOptions};
 use crate::outcome::{Outcome, TcpCarried};
 use crate::running::{Control, Running};
 use crate::schedule::{START_TOLERANCE, Schedule};
+use crate::socks;
 use crate::tcp::flow::{Stream, Trial, drive};
 use crate::tcp::welcome::{HELLO_BYTES, Reception, hello};
 
@@ -111,9 +112,8 @@ fn material(side: Side, options: &TcpOptions) -> Result<Option<Material>, Traffi
 
 fn connect_stream(job: &TcpConnect, index: u16, deadline: Instant) -> Result<Stream, TrafficError> {
     let peer = job.destination;
-    let mut socket = job.options.open(peer)?;
-    socket
-        .connect_timeout(&peer.into(), time_left(deadline))
+    let mut socket = job.options.open(job.proxy.unwrap_or(peer))?;
+    socks::connect(&socket, peer, job.proxy, time_left(deadline))
         .map_err(TrafficError::io(format!("connect to {peer}")))?;
     let hello = hello(job.session, index);
     let mut answer = [0; HELLO_BYTES];

@@ -61,10 +61,13 @@ pub(crate) fn start(job: TransactionRun) -> Result<Running, TrafficError> {
 
 fn validate(job: &TransactionRun) -> Result<(), TrafficError> {
     job.transaction.validate(&job.schedule)?;
-    job.socket.validate(job.destination)?;
+    job.socket.validate(job.proxy.unwrap_or(job.destination))?;
     let invalid = |text: &str| Err(TrafficError::Invalid(text.into()));
     if !(1..=LONGEST_TIMEOUT).contains(&job.timeout) {
         return invalid("the time limit of a transaction is 1 ns to 60 s");
+    }
+    if job.proxy.is_some() && job.transaction.protocol == Protocol::Udp {
+        return invalid("a SOCKS proxy is for transactions over TCP alone");
     }
     if job.socket.port.is_some() && job.transaction.concurrency > 1 {
         return invalid("one local port is not enough for several transactions at once");

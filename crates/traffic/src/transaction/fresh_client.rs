@@ -4,10 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use socket2::SockAddr;
-
 use crate::clock::STOP_LATENCY;
 use crate::job::{SocketOptions, TransactionRun};
+use crate::socks;
 use crate::transaction::client::{Attempt, Client};
 use crate::transaction::hello::hello;
 use crate::transaction::patience::Patience;
@@ -16,8 +15,8 @@ use crate::transaction::stream_client::open;
 
 /// What every connection is made of.
 pub(super) struct FreshClient {
-    peer: SocketAddr,
-    address: SockAddr,
+    destination: SocketAddr,
+    proxy: Option<SocketAddr>,
     options: SocketOptions,
     timeout: Duration,
     /// The hello and the request.
@@ -28,8 +27,8 @@ pub(super) struct FreshClient {
 impl FreshClient {
     pub fn new(job: &TransactionRun) -> Self {
         Self {
-            peer: job.destination,
-            address: job.destination.into(),
+            destination: job.destination,
+            proxy: job.proxy,
             options: job.socket,
             timeout: Duration::from_nanos(job.timeout).max(Duration::from_millis(1)),
             request: [&hello(job.session)[..], &job.transaction.request()].concat(),
@@ -38,11 +37,15 @@ impl FreshClient {
     }
 
     fn transact(&mut self, now: i64, patience: &Patience<'_>) -> io::Result<Attempt> {
-        let socket = open(self.peer, self.options).map_err(io::Error::other)?;
+        let peer = self.proxy.unwrap_or(self.destination);
+        let socket = open(peer, self.options).map_err(io::Error::other)?;
         // Linux limits connecting by the time limit of writing.
         socket.set_write_timeout(Some(self.timeout))?;
+        socket.connect(&peer.into())?;
+        if self.proxy.is_some() {
+            socks::ask(&socket, self.destination, self.timeout)?;
+        }
         socket.set_read_timeout(Some(STOP_LATENCY))?;
-        socket.connect(&self.address)?;
         let connecting = Some(patience.timeline.elapsed() - now);
         if write_all(&socket, &self.request, patience)?.is_none() {
             return Ok(Attempt::Abandoned);

@@ -9,6 +9,7 @@ use socket2::{Domain, Socket, Type};
 use crate::clock::STOP_LATENCY;
 use crate::error::TrafficError;
 use crate::job::{SocketOptions, TransactionRun};
+use crate::socks;
 use crate::transaction::client::{Attempt, Client};
 use crate::transaction::hello::{HELLO_BYTES, hello};
 use crate::transaction::patience::Patience;
@@ -26,9 +27,8 @@ impl StreamClient {
     pub fn greet(job: &TransactionRun) -> Result<Self, TrafficError> {
         let peer = job.destination;
         let timeout = Duration::from_nanos(job.timeout).max(Duration::from_millis(1));
-        let socket = open(peer, job.socket)?;
-        socket
-            .connect_timeout(&peer.into(), timeout)
+        let socket = open(job.proxy.unwrap_or(peer), job.socket)?;
+        socks::connect(&socket, peer, job.proxy, timeout)
             .map_err(TrafficError::io(format!("connect to {peer}")))?;
         let hello = hello(job.session);
         greet(&socket, &hello, timeout).map_err(TrafficError::io(format!(

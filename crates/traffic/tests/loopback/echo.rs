@@ -40,7 +40,10 @@ fn echo_probe(address: SocketAddr, protocol: Protocol) -> EchoProbe {
     EchoProbe {
         destination: match protocol {
             Protocol::Udp => EchoDestination::Udp { address },
-            Protocol::Tcp => EchoDestination::Tcp { address },
+            Protocol::Tcp => EchoDestination::Tcp {
+                address,
+                proxy: None,
+            },
         },
         plan: plan(20, false, 4_000 * MILLISECOND),
         interval: MILLISECOND,

@@ -3,6 +3,7 @@
 mod common;
 mod echo;
 mod icmp;
+mod socks;
 mod tcp;
 mod transaction;
 mod udp;

@@ -46,6 +46,7 @@ fn tcp_connect(destination: SocketAddr, side: Side, streams: u16) -> TcpConnect 
     let connect_timeout = 1_000 * MILLISECOND;
     TcpConnect {
         destination,
+        proxy: None,
         session: 7,
         schedule: schedule(),
         side,

@@ -36,6 +36,7 @@ fn serve(transaction: Transaction, schedule: Schedule) -> Running {
 fn client(destination: SocketAddr, transaction: Transaction, schedule: Schedule) -> TransactionRun {
     TransactionRun {
         destination,
+        proxy: None,
         session: SESSION,
         schedule,
         transaction,

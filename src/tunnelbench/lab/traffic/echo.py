@@ -39,6 +39,9 @@ class UdpEcho(_EchoDestination, frozen=True, tag="udp"):
 class TcpEcho(_EchoDestination, frozen=True, tag="tcp"):
     """The same over one TCP connection."""
 
+    proxy: str | None = None
+    """A SOCKS 5 proxy that connects to the address (RFC 1928)."""
+
 
 class IcmpEcho(_EchoDestination, frozen=True, tag="icmp"):
     """The system at this IP address, in ICMP echo requests."""

@@ -60,6 +60,8 @@ class TcpConnect(Tagged, frozen=True, kw_only=True, tag="tcp_connect"):
 
     destination: str
     """The listener, or a port that is forwarded to it."""
+    proxy: str | None = None
+    """A SOCKS 5 proxy that connects to the destination (RFC 1928)."""
     session: int
     """64 random bits that the listener must share."""
     schedule: Schedule

@@ -42,6 +42,8 @@ class TransactionRun(Tagged, frozen=True, kw_only=True, tag="transaction_run"):
 
     destination: str
     """The server, or a port that is forwarded to it."""
+    proxy: str | None = None
+    """A SOCKS 5 proxy that connects to the destination (RFC 1928); for TCP."""
     session: int
     schedule: Schedule
     transaction: Transaction
