@@ -198,7 +198,7 @@ async def test_ssh_with_a_wrong_key_says_so(bench: Bench, monkeypatch: pytest.Mo
     monkeypatch.setattr(openssh, "_public", lambda _key: text)  # pyright: ignore
     complaint = await fails_to_come_up(lab, "ssh-vpn", "aes128-gcm")
     assert "Host key verification failed" in complaint
-    assert "Server listening" in complaint
+    assert "The last lines of the server:\ndebug1: " in complaint
 
 
 async def test_wireguard_with_a_wrong_key_says_how_far_it_came(

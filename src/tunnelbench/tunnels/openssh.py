@@ -1,14 +1,14 @@
-"""What the VPNs made of OpenSSH have in common: their suites, keys and configuration, and the connection.
+"""What the VPNs made of OpenSSH have in common: a connection between the gateways, and what it can tell.
 
-A client on the left gateway is logged in by key as root to a server on the right one. Both accept one cipher
-and one MAC (RFC 4253, RFC 4344 for CTR, RFC 6668 for SHA-256; the AEADs are OpenSSH's own). Key exchange, new
-keys after so many bytes (RFC 4344) and all else are OpenSSH's defaults; nothing is compressed.
+A client on the left gateway is logged in by key as root to a server on the right one. Both accept one cipher,
+one MAC and one compression; key exchange, new keys after so many bytes (RFC 4344) and all else are their
+defaults. The client is OpenSSH's, of release 7.5 (`ssh1`) for ciphers that later ones lack.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -18,79 +18,53 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.features import Feature
 from tunnelbench.lab.program import Program
-from tunnelbench.tunnels.base import Gateway, Needs, ReadBack, Suite
-from tunnelbench.tunnels.daemons import place_files, printed, start_daemon
+from tunnelbench.overhead import Layer, layers
+from tunnelbench.tunnels.base import Gateway, Needs, ReadBack, Variant
+from tunnelbench.tunnels.daemons import place_files, printed, seconds_between, start_daemon
+from tunnelbench.tunnels.ssh_read_back import read_logs
+from tunnelbench.tunnels.ssh_server import PORT, Listener, listener_for, server_needs, start_server
+from tunnelbench.tunnels.ssh_suites import encrypts_then_macs, suite_of, terms
 
 DIRECTORY = "/run/openssh"
-PORT = 22
-WIRE = frozenset({f"ipv4 tcp {PORT}"})
 READY_SECONDS = 20.0
 """How long each end may take; idle they take less than half a second together."""
 
-_CIPHERS = {
-    "aes128-cbc": "AES-128-CBC",
-    "aes192-cbc": "AES-192-CBC",
-    "aes256-cbc": "AES-256-CBC",
-    "3des-cbc": "3DES-CBC",
-    "aes128-ctr": "AES-128-CTR",
-    "aes256-ctr": "AES-256-CTR",
-}
-_MACS = {
-    "md5": ("hmac-md5", "HMAC-MD5"),
-    "sha1": ("hmac-sha1", "HMAC-SHA-1"),
-    "sha256": ("hmac-sha2-256", "HMAC-SHA-256"),
-}
-_AEADS = {
-    "aes128-gcm": "AES-128-GCM",
-    "aes256-gcm": "AES-256-GCM",
-    "chacha20-poly1305": "ChaCha20-Poly1305",
-}
-_IMPLICIT = "<implicit>"
-_NEGOTIATED = re.compile(r"^debug1: kex: (server->client|client->server) cipher: (\S+) MAC: (\S+).*", re.M)
-
-# Before sshd talks to strangers it becomes a user of its own. Whoever runs a lab as an ordinary user has only
-# one identity to give unless the system grants more.
-_SECOND_USER = Feature(
-    "a second user for sshd (subuid(5) grants some)",
-    ("setpriv", "--reuid", "sshd", "--regid", "nogroup", "--clear-groups", "true"),
-)
+_CONTROL = f"{DIRECTORY}/control"
+_NEW_KEYS = "SSH2_MSG_NEWKEYS received"
+# Ciphers that OpenSSL 3 calls legacy are there for those who ask for them.
+_OPENSSL_CONFIG = b"""\
+openssl_conf = library
+[library]
+providers = providers
+[providers]
+default = activated
+legacy = activated
+[activated]
+activate = yes
+"""
 
 
-@dataclass(frozen=True)
-class SshSuite(Suite):
-    """A suite, and what OpenSSH calls its parts."""
-
-    cipher: str
-    """For `Ciphers`."""
-    mac: str | None
-    """For `MACs`; None for an AEAD, which needs none."""
-
-    @property
-    def options(self) -> Sequence[str]:
-        """What leaves either end nothing else to negotiate (ssh_config(5), sshd_config(5))."""
-        return (f"Ciphers {self.cipher}", *([f"MACs {self.mac}"] if self.mac else []))
+def ssh_needs(variant: Variant, *features: Feature) -> Needs:
+    """A client and a server with the suite, and what else there must be."""
+    program, options = _client_program(variant), terms(variant).options
+    check = (program, "-G", "-F", "none", *(f"-o{option}" for option in options), "localhost")
+    has_suite = Feature(f"{program} with {', '.join(options)}", check, user_space=True)
+    server = server_needs(variant)
+    return Needs(server.programs | {program}, server.features | {has_suite, *features})
 
 
-def all_suites() -> list[SshSuite]:
-    """Every suite that OpenSSH can be asked for."""
-    classic = [
-        SshSuite(f"{cipher}-{name}", encryption, integrity, cipher, mac)
-        for cipher, encryption in _CIPHERS.items()
-        for name, (mac, integrity) in _MACS.items()
-    ]
-    combined = [
-        SshSuite(name, encryption, "with the cipher", f"{name}@openssh.com", None)
-        for name, encryption in _AEADS.items()
-    ]
-    return classic + combined
+def wire_protocols(left: Gateway) -> frozenset[str]:
+    """What crosses the wire, as captures name it."""
+    return frozenset({f"{left.outer.value} tcp {PORT}"})
 
 
-def ssh_needs(suite: Suite, *features: Feature) -> Needs:
-    """OpenSSH with the suite's cipher and MAC, and what else there must be."""
-    options = _as_ssh(suite).options
-    check = ("ssh", "-G", "-F", "none", *(f"-o{option}" for option in options), "localhost")
-    has_suite = Feature(f"OpenSSH with {', '.join(options)}", check, user_space=True)
-    return Needs(frozenset({"ssh", "sshd"}), frozenset({has_suite, _SECOND_USER, *features}))
+def packet_layers(variant: Variant) -> tuple[Layer, ...]:
+    """What is around the data of a channel on the wire."""
+    suite = suite_of(variant)
+    packet = layers.ssh_packet(
+        suite.encryption, suite.integrity, encrypt_then_mac=encrypts_then_macs(variant)
+    )
+    return (layers.ip(variant.outer), layers.tcp(), packet, layers.ssh_channel_data())
 
 
 @dataclass(frozen=True)
@@ -99,93 +73,100 @@ class Connection:
 
     client: Program
     server: Program
+    listener: Listener
+    left: Gateway
+    variant: Variant
 
     @property
     def programs(self) -> Sequence[Program]:
         """Both, client first."""
         return (self.client, self.server)
 
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What both must say of themselves beside the suite."""
+        return terms(self.variant).facts
+
+    @property
+    def compresses(self) -> bool:
+        """Whether payload shrinks on the wire if it can."""
+        return terms(self.variant).compression != "none"
+
+    @property
+    def handshake_seconds(self) -> float | None:
+        """From the first packet until both ends say that the client is logged in."""
+        done = f"Authenticated to|{self.listener.accepted}"
+        return seconds_between(self.client, "Connecting to", self.programs, done)
+
     async def read_back(self) -> ReadBack:
-        """The suite of the newest keys, as the client says."""
-        return read_log(printed(self.client))
+        """The suite of the newest keys, as both ends say."""
+        return read_logs(printed(self.client), printed(self.server))
+
+    async def rekey(self) -> None:
+        """Types the escape sequence `~R` (ssh(1)), and waits until both ends receive with new keys.
+
+        That is for terminals alone, so a session with one joins the connection for a moment. From then on the
+        client sends small packets at once, as it does for sessions (TCP_NODELAY).
+        """
+        asked = asyncio.get_running_loop().time()
+        command = (_client_program(self.variant), "-F", "none", "-S", _CONTROL, "-tt", "-e", "~")
+        session = await self.left.node.spawn(*command, self.left.peer.gateway, "cat", keep_input=True)
+        try:
+            await session.input(b"~R")
+            await self.client.line(_NEW_KEYS, READY_SECONDS, after=asked)
+            await self.server.line(self.listener.new_keys, READY_SECONDS, after=asked)
+        finally:
+            await session.stop()
 
 
 async def connect(
     left: Gateway,
     right: Gateway,
-    suite: Suite,
+    variant: Variant,
     client_options: Sequence[str],
-    ready: str,
     cleanup: AsyncExitStack,
+    *,
+    makes_device: bool = False,
 ) -> Connection:
     """Starts a server on the right gateway, and on the left one a client with some more options.
 
-    Returns when the client has logged a line in which the regular expression `ready` is found. Raises
-    NodeError, with the last lines of either's log, when it ends or takes too long before.
+    Returns when both say that the client is logged in, and that there is a tun or tap device if one is to be
+    made. Raises NodeError, with the last lines of both logs, when one ends or takes too long before.
     """
     server_key, client_key = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
-    negotiable = _as_ssh(suite).options
-    server_files = {
-        "sshd_config": _lines(*_server_options(right), *negotiable),
-        "host_key": _private(server_key),
-        "authorized_keys": _lines(_public(client_key)),
-    }
+    listener = listener_for(variant)
+    environment = {"OPENSSL_CONF": f"{DIRECTORY}/openssl.cnf"} if suite_of(variant).is_legacy else {}
     client_files = {
-        "ssh_config": _lines(*_client_options(left), *negotiable, *client_options),
+        "ssh_config": _lines(*_client_options(left), *terms(variant).options, *client_options),
         "user_key": _private(client_key),
         "known_hosts": _lines(f"{left.peer.gateway} {_public(server_key)}"),
+        "openssl.cnf": _OPENSSL_CONFIG,
     }
-    # Here sshd locks itself up before it talks to strangers.
-    await place_files(right.node, "/run/sshd", {}, cleanup)
-    await place_files(right.node, DIRECTORY, server_files, cleanup)
+    server_files = {
+        "host_key": _private(server_key),
+        "authorized_keys": _lines(_public(client_key)),
+        "openssl.cnf": _OPENSSL_CONFIG,
+    }
     await place_files(left.node, DIRECTORY, client_files, cleanup)
-    server_command = ("/usr/sbin/sshd", "-D", "-e", "-f", f"{DIRECTORY}/sshd_config")
-    server = await start_daemon(right.node, cleanup, *server_command)
+    server = await start_server(right, variant, DIRECTORY, server_files, environment, cleanup)
     await server.line("Server listening", READY_SECONDS)
-    client_command = ("ssh", "-v", "-N", "-F", f"{DIRECTORY}/ssh_config", left.peer.gateway)
-    client = await start_daemon(left.node, cleanup, *client_command)
+    command = (_client_program(variant), "-v", "-N", "-F", f"{DIRECTORY}/ssh_config", left.peer.gateway)
+    client = await start_daemon(left.node, cleanup, *command, environment=environment)
     try:
-        await client.line(ready, READY_SECONDS)
+        await client.line("Entering interactive session", READY_SECONDS)
+        await server.line(listener.device if makes_device else listener.accepted, READY_SECONDS)
     except NodeError as error:
-        raise NodeError(f"{error}\nThe last lines of sshd:\n{server.log_tail()}") from None
-    return Connection(client, server)
+        raise NodeError(f"{error}\nThe last lines of the server:\n{server.log_tail()}") from None
+    return Connection(client, server, listener, left, variant)
 
 
-def read_log(log: str) -> ReadBack:
-    """The suite of the newest keys, if the client's log tells of the same for both directions."""
-    newest = {made[1]: (made[2], made[3]) for made in _NEGOTIATED.finditer(log)}
-    lines = "\n".join(made[0] for made in _NEGOTIATED.finditer(log))
-    if len(newest) != 2 or len(set(newest.values())) != 1:
-        return ReadBack(None, lines)
-    cipher, mac = newest["client->server"]
-    found = (suite.name for suite in all_suites() if (suite.cipher, suite.mac or _IMPLICIT) == (cipher, mac))
-    return ReadBack(next(found, None), lines)
-
-
-def _as_ssh(suite: Suite) -> SshSuite:
-    assert isinstance(suite, SshSuite)
-    return suite
-
-
-def _server_options(end: Gateway) -> Sequence[str]:
-    return (
-        f"ListenAddress {end.site.outside.ipv4.ip}",
-        f"Port {PORT}",
-        f"HostKey {DIRECTORY}/host_key",
-        f"AuthorizedKeysFile {DIRECTORY}/authorized_keys",
-        "PidFile none",
-        "UsePAM no",
-        "PermitRootLogin prohibit-password",
-        "AuthenticationMethods publickey",
-        "PermitTunnel yes",
-        "AllowTcpForwarding yes",
-        "Compression no",
-    )
+def _client_program(variant: Variant) -> str:
+    return "ssh1" if suite_of(variant).is_legacy else "ssh"
 
 
 def _client_options(end: Gateway) -> Sequence[str]:
     return (
-        f"HostName {end.peer.outside.ipv4.ip}",
+        f"HostName {end.peer_outside}",
         f"Port {PORT}",
         "User root",
         f"IdentityFile {DIRECTORY}/user_key",
@@ -196,7 +177,8 @@ def _client_options(end: Gateway) -> Sequence[str]:
         "StrictHostKeyChecking yes",
         "BatchMode yes",
         "ExitOnForwardFailure yes",
-        "Compression no",
+        "ControlMaster yes",
+        f"ControlPath {_CONTROL}",
     )
 
 

@@ -1,6 +1,6 @@
 """SSH port forwarding: OpenSSH carries TCP connections to single ports (`ssh -L`, RFC 4254 section 7).
 
-A client connects to its own gateway, whose `ssh` asks the other gateway's `sshd` to connect to the server. So
+A client connects to its own gateway, whose `ssh` asks the other gateway's server to connect to the host. So
 TCP ends on both gateways, and what crosses the wire are the bytes of a stream, not packets.
 """
 
@@ -9,20 +9,22 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from tunnelbench.lab.topology import Family
+from tunnelbench.overhead import Encapsulation
 from tunnelbench.tunnels.base import (
     Established,
     Gateway,
     Needs,
+    Place,
     Target,
-    Traffic,
     Tunnel,
     Variant,
+    options,
     suites,
 )
-from tunnelbench.tunnels.openssh import WIRE, all_suites, connect, ssh_needs
+from tunnelbench.tunnels.openssh import connect, ssh_needs, wire_protocols
 from tunnelbench.tunnels.path import SERVICE_PORT
-
-TCP_ALONE: frozenset[Traffic] = frozenset(("tcp", family) for family in Family)
+from tunnelbench.tunnels.ssh_stream import TCP_ALONE, byte_stream
+from tunnelbench.tunnels.ssh_suites import COMPRESSION, MAC_ORDER, all_suites, impossible
 
 
 class SshPortForwarding(Tunnel):
@@ -31,15 +33,21 @@ class SshPortForwarding(Tunnel):
     name = "ssh-port-forwarding"
     title = "SSH port forwarding"
     suites = suites(*all_suites())
+    options = options(COMPRESSION, MAC_ORDER)
     carries = TCP_ALONE
+    outer_families = frozenset(Family)
 
     def in_kernel(self, variant: Variant) -> bool:
         """Never."""
         return False
 
+    def refusal(self, variant: Variant, place: Place) -> str | None:
+        """A MAC's order without a MAC."""
+        return impossible(variant)
+
     def needs(self, variant: Variant) -> Needs:
-        """OpenSSH with the suite."""
-        return ssh_needs(variant.suite)
+        """A client and a server with the suite."""
+        return ssh_needs(variant)
 
     async def up(
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
@@ -49,16 +57,25 @@ class SshPortForwarding(Tunnel):
         forwards = {
             (family, SERVICE_PORT): Target(listening.address(family), SERVICE_PORT) for family in Family
         }
-        options = [
+        forwarding = [
             f"LocalForward [{target.address}]:{target.port} [{right.site.inside.address(family)}]:{port}"
             for (family, port), target in forwards.items()
         ]
-        connection = await connect(
-            left, right, variant.suite, options, "Entering interactive session", cleanup
-        )
+        connection = await connect(left, right, variant, forwarding, cleanup)
         return Established(
-            wire=WIRE, read_back=connection.read_back, programs=connection.programs, forwards=forwards
+            wire=wire_protocols(left),
+            read_back=connection.read_back,
+            programs=connection.programs,
+            forwards=forwards,
+            facts=connection.facts,
+            compresses=connection.compresses,
+            rekey=connection.rekey,
+            handshake_seconds=connection.handshake_seconds,
         )
+
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """What a gateway reads at once is the data of one message of a channel, in a TCP stream."""
+        return byte_stream(variant)
 
 
 TUNNEL = SshPortForwarding()
