@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunnelbench.tunnels import l2tp, pppd
+from tunnelbench.tunnels import l2tp, pppd, xl2tpd
 from tunnelbench.tunnels.base import Place
 
 LCP = """\
@@ -68,7 +68,7 @@ def test_unknown_encryption_is_no_suite() -> None:
     ],
 )
 def test_xl2tpd_says_what_moves_packets(said: str, plane: str) -> None:
-    assert l2tp.read_logs(said, UP).facts["data-plane"] == plane
+    assert xl2tpd.read_logs(said, UP).facts["data-plane"] == plane
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ from tunnelbench.lab.features import Feature
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family
-from tunnelbench.tunnels.base import NO_SUITE, Gateway, Option, ReadBack, Suite, Variant, suites
+from tunnelbench.overhead import Layer
+from tunnelbench.overhead.layers import mppe, ppp
+from tunnelbench.tunnels.base import NO_SUITE, Gateway, Option, ReadBack, Suite, suites
 from tunnelbench.tunnels.daemons import start_daemon
 
 INTERFACE = "ppp0"
@@ -56,57 +58,95 @@ _AUTHENTICATION = re.compile(r"^(?:sent|rcvd) \[LCP ConfAck .*<auth ([^>]+)>.*",
 _UP = (r"^local +IP address", r"^local +LL address")
 
 
-def refusal(variant: Variant) -> str | None:
-    """Why PPP can't do this, if it can't."""
-    if not variant.suite.name.startswith("mppe"):
+# Makes a unit and has it compress what it sends (linux/ppp-ioctl.h: PPPIOCNEWUNIT, PPPIOCSCOMPRESS).
+_TRY_COMPRESSOR = """
+import ctypes, fcntl, os, struct, sys
+option = ctypes.create_string_buffer(bytes.fromhex(sys.argv[1]))
+unit = os.open("/dev/ppp", os.O_RDWR)
+fcntl.ioctl(unit, 0xC004743E, struct.pack("i", -1))
+fcntl.ioctl(unit, 0x4010744D, struct.pack("PIi", ctypes.addressof(option), len(option) - 1, 1))
+"""
+_COMPRESSORS = {
+    name: Feature(f"{title} in PPP", ("python3", "-c", _TRY_COMPRESSOR, option.hex()))
+    for name, title, option in (
+        ("mppe40", "MPPE", bytes([18, 6, 1, 0, 0, 0x20, *range(16)])),
+        ("mppe128", "MPPE", bytes([18, 6, 1, 0, 0, 0x40, *range(16)])),
+        ("deflate", "Deflate", bytes([26, 4, 0x78, 0])),
+        ("bsdcomp", "BSD Compress", bytes([21, 3, 0x2F])),
+    )
+}
+"""With what CCP would offer for them, and for MPPE a key."""
+
+
+@dataclass(frozen=True)
+class Negotiation:
+    """What both ends of a PPP link are to agree on."""
+
+    authentication: str = "ms-chap-v2"
+    compression: str = "none"
+    suite: str = NO_SUITE.name
+    """One of `MPPE_SUITES`."""
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether it is MPPE that packets are encrypted by."""
+        return self.suite != NO_SUITE.name
+
+    @property
+    def refusal(self) -> str | None:
+        """Why PPP can't do this, if it can't."""
+        if self.encrypts and self.authentication != "ms-chap-v2":
+            return "MPPE takes its keys from MS-CHAPv2 (RFC 3079), so it needs authentication=ms-chap-v2"
+        if self.encrypts and self.compression != "none":
+            return "PPP negotiates either MPPE or compression: MPPE takes a compressor's place (RFC 3078)"
         return None
-    if variant["authentication"] != "ms-chap-v2":
-        return "MPPE takes its keys from MS-CHAPv2 (RFC 3079), so it needs authentication=ms-chap-v2"
-    if variant.options.get("compression", "none") != "none":
-        return "PPP negotiates either MPPE or compression: MPPE takes the place of a compressor (RFC 3078)"
-    return None
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What `read_log` must find besides the suite."""
+        return {"authentication": self.authentication, "compression": self.compression}
+
+    @property
+    def mtu(self) -> int:
+        """That of the interface."""
+        return MTU - MPPE_ROOM * self.encrypts
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """What PPP puts around a packet."""
+        return (ppp(), mppe(), ppp(address_and_control=False)) if self.encrypts else (ppp(),)
+
+    def features(self, *, user_space: bool) -> frozenset[Feature]:
+        """What a kernel must have; `user_space` where frames go through a program."""
+        needed = {Feature("PPP (/dev/ppp)", ("sh", "-c", "exec 3<>/dev/ppp"), user_space)}
+        for name in (self.suite, self.compression):
+            if name in _COMPRESSORS:
+                needed.add(_COMPRESSORS[name])
+        return frozenset(needed)
 
 
-def features(variant: Variant, *, user_space: bool) -> frozenset[Feature]:
-    """What a kernel must have for PPP of this variant; `user_space` where frames go through a program."""
-    needed = {Feature("PPP (/dev/ppp)", ("sh", "-c", "exec 3<>/dev/ppp"), user_space)}
-    if variant.suite.name.startswith("mppe"):
-        bits = {"mppe40": 0x20, "mppe128": 0x40}[variant.suite.name]
-        needed.add(_compressor("MPPE", bytes([18, 6, 1, 0, 0, bits, *range(16)])))
-    if variant.options.get("compression") == "deflate":
-        needed.add(_compressor("Deflate", bytes([26, 4, 0x78, 0])))
-    if variant.options.get("compression") == "bsdcomp":
-        needed.add(_compressor("BSD Compress", bytes([21, 3, 0x2F])))
-    return frozenset(needed)
-
-
-def facts(variant: Variant) -> Mapping[str, str]:
-    """What `read_log` must find."""
-    return {name: variant[name] for name in ("authentication", "compression") if name in variant.options}
-
-
-def options(variant: Variant, end: Gateway, *, server: bool) -> Iterator[str]:
+def options(negotiation: Negotiation, end: Gateway, *, server: bool) -> Iterator[str]:
     """The lines of an options file for one end (pppd(8))."""
     yield f"name {end.site.gateway}"
     yield f"remotename {end.peer.gateway}"
     if server:
         yield "auth"
-        yield _REQUIRED[variant["authentication"]]
+        yield _REQUIRED[negotiation.authentication]
     else:
         yield "noauth"
         # Whoever is told an address must not ask for the one that the host's name has.
         yield "noipdefault"
         yield "ipcp-accept-local"
         yield "ipcp-accept-remote"
-    yield from _compression(variant)
+    yield from _compression(negotiation)
     yield from ("noaccomp", "nopcomp", "novj")
     yield from (f"mtu {MTU}", f"mru {MTU}")
     yield "+ipv6"
     yield "debug"
 
 
-def _compression(variant: Variant) -> Iterator[str]:
-    match variant.suite.name, variant.options.get("compression", "none"):
+def _compression(negotiation: Negotiation) -> Iterator[str]:
+    match negotiation.suite, negotiation.compression:
         case "mppe40", _:
             yield from ("require-mppe-40", "nomppe-128", "nomppe-stateful")
         case "mppe128", _:
@@ -210,17 +250,3 @@ def _last(pattern: re.Pattern[str], log: str) -> re.Match[str] | None:
 async def route(end: Gateway, cleanup: AsyncExitStack) -> None:
     """Leads traffic for the peer's site into PPP."""
     await end.route_to_peer(cleanup, interface=INTERFACE, families=tuple(Family))
-
-
-def _compressor(title: str, option: bytes) -> Feature:
-    return Feature(f"{title} in PPP", ("python3", "-c", _TRY_COMPRESSOR, option.hex()))
-
-
-# Makes a unit and has it compress what it sends (linux/ppp-ioctl.h: PPPIOCNEWUNIT, PPPIOCSCOMPRESS).
-_TRY_COMPRESSOR = """
-import ctypes, fcntl, os, struct, sys
-option = ctypes.create_string_buffer(bytes.fromhex(sys.argv[1]))
-unit = os.open("/dev/ppp", os.O_RDWR)
-fcntl.ioctl(unit, 0xC004743E, struct.pack("i", -1))
-fcntl.ioctl(unit, 0x4010744D, struct.pack("PIi", ctypes.addressof(option), len(option) - 1, 1))
-"""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
 from tunnelbench.overhead import Encapsulation
-from tunnelbench.overhead.layers import ipv4, mppe, ppp, pptp_gre
+from tunnelbench.overhead.layers import ipv4, pptp_gre
 from tunnelbench.tunnels import pppd
 from tunnelbench.tunnels.base import (
     Established,
@@ -47,11 +47,11 @@ class Pptp(Tunnel):
 
     def refusal(self, variant: Variant, place: Place) -> str | None:
         """What PPP can't do."""
-        return pppd.refusal(variant)
+        return _negotiation(variant).refusal
 
     def needs(self, variant: Variant) -> Needs:
         """Both programs, pppd, and PPP in the kernel."""
-        return Needs(frozenset({"pptpd", "pptp", "pppd"}), pppd.features(variant, user_space=True))
+        return Needs(frozenset({"pptpd", "pptp", "pppd"}), _negotiation(variant).features(user_space=True))
 
     async def up(
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
@@ -83,7 +83,7 @@ class Pptp(Tunnel):
             wire=frozenset({"ipv4 gre", f"ipv4 tcp {PORT}"}),
             read_back=read_back,
             programs=(client, server, session),
-            facts=pppd.facts(variant),
+            facts=_negotiation(variant).facts,
             compresses=variant["compression"] != "none",
             handshake_seconds=handshake_seconds,
         )
@@ -93,16 +93,21 @@ class Pptp(Tunnel):
 
         A packet that also acknowledges one of the other direction is four bytes longer.
         """
-        encrypted = variant.suite.encrypts
+        negotiation = _negotiation(variant)
         return Encapsulation(
-            (ipv4(), pptp_gre(), ppp(), *((mppe(), ppp(address_and_control=False)) if encrypted else ())),
-            inner_mtu=pppd.MTU - pppd.MPPE_ROOM * encrypted,
+            (ipv4(), pptp_gre(), *negotiation.layers),
+            inner_mtu=negotiation.mtu,
             varying=4,
             compresses=variant["compression"] != "none",
         )
 
 
 TUNNEL = Pptp()
+
+
+def _negotiation(variant: Variant) -> pppd.Negotiation:
+    return pppd.Negotiation(variant["authentication"], variant["compression"], variant.suite.name)
+
 
 _SERVER = ("pptpd", "-f", "-c", f"{DIRECTORY}/pptpd.conf", "-p", f"{DIRECTORY}/pptpd.pid")
 # It says what it does to the system's log alone.
@@ -116,12 +121,12 @@ def _server_files(end: Gateway, variant: Variant) -> dict[str, bytes]:
 
 
 def _server_options(end: Gateway, variant: Variant) -> Iterator[str]:
-    yield from pppd.options(variant, end, server=True)
+    yield from pppd.options(_negotiation(variant), end, server=True)
     yield f"{INNER_ADDRESSES[1].ipv4.ip}:"
     yield f"logfile {pppd.log_file(DIRECTORY)}"
 
 
 def _client_options(end: Gateway, variant: Variant) -> Iterator[str]:
-    yield from pppd.options(variant, end, server=False)
+    yield from pppd.options(_negotiation(variant), end, server=False)
     yield f'pty "pptp {end.peer_outside} --nolaunchpppd --nohostroute"'
     yield "nodetach"
