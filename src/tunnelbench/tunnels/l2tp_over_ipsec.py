@@ -19,6 +19,7 @@ from tunnelbench.tunnels.base import (
     Gateway,
     Needs,
     Option,
+    Place,
     ReadBack,
     Tunnel,
     Variant,
@@ -51,6 +52,12 @@ class L2tpOverIpsec(Tunnel):
     def in_kernel(self, variant: Variant) -> bool:
         """As its option says."""
         return variant["data-plane"] == "kernel"
+
+    def refusal(self, variant: Variant, place: Place) -> str | None:
+        """What IKEv1 does not know."""
+        if variant["version"] == "ikev1" and variant.suite.name == "chacha20-poly1305":
+            return "IKEv1 has no number for ChaCha20-Poly1305 (RFC 7634): add version=ikev2"
+        return None
 
     def needs(self, variant: Variant) -> Needs:
         """strongSwan, xl2tpd, pppd, and a kernel with the suite and PPP."""
