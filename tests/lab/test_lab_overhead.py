@@ -109,7 +109,7 @@ async def test_packets_have_the_predicted_sizes(labs: Labs, vpn: str, suite: str
     for node in lab.nodes.values():
         await forget_paths(node)
     async with AsyncExitStack() as cleanup:
-        established = await tunnel.up(*gateways(lab), variant, cleanup)
+        established = await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
         for family in sorted(family for transport, family in tunnel.carried(variant) if transport == "udp"):
             assert await await_first_reply(lab, established, ("udp", family), 10) is not None
             wrong += [text async for text in mispredicted(lab, encapsulation, family)]
@@ -123,7 +123,7 @@ async def test_streams_have_the_predicted_overhead(labs: Labs, vpn: str, suite: 
     variant = tunnel.variant(suite)
     encapsulation = tunnel.encapsulation(variant)
     async with AsyncExitStack() as cleanup:
-        established = await tunnel.up(*gateways(lab), variant, cleanup)
+        established = await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
         assert await await_first_reply(lab, established, ("tcp", Family.IPV4), 10) is not None
         bench = Bench(lab, established)
         bulk = await wire_overhead(bench, tcp_point())

@@ -80,9 +80,10 @@ async def bench() -> AsyncGenerator[Bench]:
 
 async def settle(node: Node) -> None:
     """Waits for what the kernel makes by itself: it is no trace of a tunnel."""
-    for kind in ("ipip", "gre"):
+    for kind in ("ipip", "gre", "sit", "ip6tnl", "ip6gre"):
         # With the first link of a kind come devices that nobody can remove.
-        await node.run("ip", "link", "add", "first", "type", kind, "remote", "127.0.0.1", check=False)
+        remote = "::1" if kind.startswith("ip6") else "127.0.0.1"
+        await node.run("ip", "link", "add", "first", "type", kind, "remote", remote, check=False)
         await node.run("ip", "link", "del", "first", check=False)
     link_local = "until [ $(ip -6 -o address show scope link | wc -l) -ge 2 ]; do sleep 0.02; done"
     await node.run("sh", "-c", link_local)
@@ -90,7 +91,8 @@ async def settle(node: Node) -> None:
 
 async def up(lab: Lab, vpn: str, suite: str, cleanup: AsyncExitStack) -> Established:
     tunnel = all_tunnels()[vpn]
-    return await tunnel.up(*gateways(lab), tunnel.variant(suite), cleanup)
+    variant = tunnel.variant(suite)
+    return await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
 
 
 async def state(lab: Lab) -> Mapping[str, tuple[Snapshot, str]]:

@@ -32,6 +32,7 @@ def catalogue() -> Catalogue:
             suites=tuple(tunnel.suites),
             encrypted=any(suite.encrypts for suite in tunnel.suites.values()),
             options={option.name: option.levels for option in tunnel.options.values()},
+            default_outer_ip=tunnel.default_outer.value,
             carries=_carried,
             objection=_objection,
         )

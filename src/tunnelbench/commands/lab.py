@@ -63,7 +63,9 @@ def up(
         list[str] | None,
         typer.Argument(metavar="[OPTION=LEVEL]...", help="Levels of the VPN's options."),
     ] = None,
-    outer: Annotated[str, typer.Option(help="IP between the gateways: ipv4 or ipv6.")] = "ipv4",
+    outer: Annotated[
+        str | None, typer.Option(help="IP between the gateways: ipv4 or ipv6.", show_default="ipv4")
+    ] = None,
     clients: Annotated[int, typer.Option(min=1, max=64, help="Clients of a remote-access lab.")] = 1,
     name: Name = _DEFAULT_NAME,
     topology: Annotated[
@@ -84,7 +86,7 @@ def up(
         vpn=choice.vpn,
         suite=choice.suite,
         options=choice.options,
-        outer_ip=_internet_protocol(outer),
+        outer_ip=_internet_protocol(outer or catalogue().vpns[choice.vpn].default_outer_ip),
         clients=clients,
         image=_ready_image(image),
         mtu=mtu,

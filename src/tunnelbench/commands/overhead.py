@@ -101,7 +101,9 @@ def overhead_command(
     ] = None,
     transport: Annotated[str, typer.Option(help="tcp, udp or icmp.")] = "udp",
     ip: Annotated[str, typer.Option(help="IP inside the tunnel: ipv4 or ipv6.")] = "ipv4",
-    outer: Annotated[str, typer.Option(help="IP between the gateways: ipv4 or ipv6.")] = "ipv4",
+    outer: Annotated[
+        str | None, typer.Option(help="IP between the gateways: ipv4 or ipv6.", show_default="ipv4")
+    ] = None,
     mtu: Annotated[int, typer.Option(min=576, max=65_535, help="Of all links, in bytes.")] = 1500,
     link_rate: Annotated[str, typer.Option(help="Of the wire, for the ceiling.")] = "1 Gbit/s",
     picture: Annotated[
@@ -124,7 +126,7 @@ def overhead_command(
     )
     if 0 in question.payloads:
         raise UserError("a payload of no bytes has no overhead for each byte")
-    outer_family = Family(_one_of(outer, [*Family], "IP version"))
+    outer_family = Family(_one_of(outer, [*Family], "IP version")) if outer else None
     choices = catalogue().tunnels(" ".join([tunnel, *(options or [])]))
     asked = [_ask(choice, outer_family, question) for choice in choices]
     if picture is not None:
@@ -138,13 +140,13 @@ def overhead_command(
     console.print(_comparison(asked, question) if len(asked) > 1 else _detail(asked[0], question, console))
 
 
-def _ask(choice: Choice, outer: Family, question: Question) -> Asked:
+def _ask(choice: Choice, outer: Family | None, question: Question) -> Asked:
     vpn = all_tunnels()[choice.vpn]
     levels = dict(pair.split("=", 1) for pair in choice.options.split())
     variant = vpn.variant(choice.suite, levels, outer)
     name = " ".join(filter(None, [f"{choice.vpn}/{choice.suite}", choice.options]))
-    if outer not in vpn.outer_families:
-        raise UserError(f"{vpn.title} has no {written(outer)} between the gateways")
+    if variant.outer not in vpn.outer_families:
+        raise UserError(f"{vpn.title} has no {written(variant.outer)} between the gateways")
     if (question.transport, question.family) not in vpn.carried(variant):
         raise UserError(f"{name} does not carry {question.transport.upper()} over {written(question.family)}")
     try:

@@ -52,6 +52,8 @@ class Vpn:
     encrypted: bool
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Its options with their levels, the default first."""
+    default_outer_ip: InternetProtocol = "ipv4"
+    """The IP version between the gateways where none is asked for; `ipv6` where it knows only that."""
     carries: Callable[[Treatment], frozenset[tuple[Transport, InternetProtocol]]] = everything
     """The traffic that it can carry inside."""
     objection: Callable[[Treatment, str], str | None] = no_objection

@@ -12,7 +12,7 @@ from tunnelbench.study.model import Factors, Study
 from tunnelbench.study.points import APPLIES, CHOSEN_BY_LOAD, Point
 from tunnelbench.study.quantity import SendingRate
 from tunnelbench.study.treatment import BASELINE_VPN, WRITTEN_IP, Treatment
-from tunnelbench.study.vocabulary import Profile, Transport
+from tunnelbench.study.vocabulary import InternetProtocol, Profile, Transport
 
 _SMALLEST_IPV6_MTU = 1280
 """Bytes; RFC 8200, section 5."""
@@ -84,8 +84,7 @@ def _treatments(factors: Factors, catalogue: Catalogue) -> Iterator[Treatment]:
             vpn=choice.vpn,
             suite=choice.suite,
             options=choice.options,
-            # Plain IP has nothing around it.
-            outer_ip="ipv4" if choice.vpn == BASELINE_VPN else outer_ip,
+            outer_ip=_outer_ip(choice.vpn, outer_ip, catalogue),
             clients=clients,
             image=image,
             mtu=mtu,
@@ -93,6 +92,12 @@ def _treatments(factors: Factors, catalogue: Catalogue) -> Iterator[Treatment]:
         for choice, (outer_ip, clients, image, mtu) in product(dict.fromkeys(named), tuple(places))
     )
     yield from dict.fromkeys(found)
+
+
+def _outer_ip(vpn: str, asked: InternetProtocol, catalogue: Catalogue) -> InternetProtocol:
+    """Plain IP has nothing around it, and what is made for IPv6 between the gateways has nothing else."""
+    default = catalogue.vpns[vpn].default_outer_ip
+    return default if vpn == BASELINE_VPN or default == "ipv6" else asked
 
 
 def _combinations(factors: Factors, transport: Transport, profile: Profile) -> Iterator[dict[str, Any]]:

@@ -241,6 +241,11 @@ class Tunnel(ABC):
     topologies: ClassVar[frozenset[str]] = frozenset({"site-to-site", "host-to-host"})
     """The topologies that it makes sense in."""
 
+    @property
+    def default_outer(self) -> Family:
+        """The IP version between the gateways where none is asked for: IPv4, unless it is made for IPv6."""
+        return Family.IPV4 if Family.IPV4 in self.outer_families else Family.IPV6
+
     @abstractmethod
     def in_kernel(self, variant: Variant) -> bool:
         """Whether packets stay in the kernel on their way through a gateway."""
@@ -285,7 +290,7 @@ class Tunnel(ABC):
         raise NotImplementedError(f"{self.name} is not made for remote access")
 
     def variant(
-        self, suite: str, options: Mapping[str, str] | None = None, outer: Family = Family.IPV4
+        self, suite: str, options: Mapping[str, str] | None = None, outer: Family | None = None
     ) -> Variant:
         """The variant with these levels, and the default in all that is not named.
 
@@ -300,7 +305,7 @@ class Tunnel(ABC):
             if level not in self.options[name].levels:
                 raise _unknown(f"level of {name}", level, self.options[name].levels, self.name)
         levels = {name: asked.get(name, option.levels[0]) for name, option in self.options.items()}
-        return Variant(self.suites[suite], levels, outer)
+        return Variant(self.suites[suite], levels, outer or self.default_outer)
 
     def objection(self, variant: Variant, place: Place) -> str | None:
         """Why this variant can't be in this place, whatever the reason; None where it can."""

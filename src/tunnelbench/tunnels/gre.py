@@ -1,36 +1,28 @@
-"""GRE: generic routing encapsulation in IPv4 (RFC 2784), without encryption."""
+"""GRE: generic routing encapsulation (RFC 2784) in IPv4, or in IPv6 (RFC 7676), without encryption."""
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from collections.abc import Mapping
+from typing import ClassVar
 
-from tunnelbench.lab.features import link_kind
 from tunnelbench.lab.topology import Family
-from tunnelbench.tunnels.base import NO_SUITE, Established, Gateway, Needs, Tunnel, Variant, suites
-from tunnelbench.tunnels.point_to_point import link_up
+from tunnelbench.overhead import Layer
+from tunnelbench.overhead import layers as formats
+from tunnelbench.tunnels.kernel_link import KernelLink
 
 
-class Gre(Tunnel):
+class Gre(KernelLink):
     """A GRE link of the kernel."""
 
     name = "gre"
     title = "GRE"
-    suites = suites(NO_SUITE)
+    kinds: ClassVar[Mapping[Family, str]] = {Family.IPV4: "gre", Family.IPV6: "ip6gre"}
+    outer_families = frozenset(kinds)
+    protocols = ("gre",)
 
-    def in_kernel(self, variant: Variant) -> bool:
-        """Always."""
-        return True
-
-    def needs(self, variant: Variant) -> Needs:
-        """GRE links."""
-        addresses = ("local", "127.0.0.1", "remote", "127.0.0.2")
-        return Needs(features=frozenset({link_kind("GRE", "gre", *addresses)}))
-
-    async def up(
-        self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
-    ) -> Established:
-        """Makes the link on both gateways."""
-        return await link_up(left, right, "gre", variant.suite, "ipv4 gre", list(Family), cleanup)
+    def headers(self) -> tuple[Layer, ...]:
+        """GRE's header, without key, sequence number and checksum."""
+        return (formats.gre(),)
 
 
 TUNNEL = Gre()

@@ -1,13 +1,13 @@
-"""What links between two gateways have in common: IPIP, GRE and their kin, and the devices of programs."""
+"""What interfaces that join two gateways have in common: links of the kernel, and the devices of programs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
 from contextlib import AsyncExitStack
 
 from tunnelbench.lab import messages
 from tunnelbench.lab.topology import Addresses, Family
-from tunnelbench.tunnels.base import Established, Gateway, ReadBack, Suite
+from tunnelbench.tunnels.base import Gateway
 
 INTERFACE = "tunnel0"
 
@@ -34,36 +34,7 @@ async def join(
         await end.route_to_peer(cleanup, interface=interface, via=via)
 
 
-async def link_up(
-    left: Gateway,
-    right: Gateway,
-    kind: str,
-    suite: Suite,
-    wire: str,
-    families: Sequence[Family],
-    cleanup: AsyncExitStack,
-) -> Established:
-    """Makes a link of a kind (ip-link(8)) between both gateways and routes each site over it.
-
-    `wire` is the protocol that carries it, as captures name it; `families` are what is routed over it.
-    """
-    for end in (left, right):
-        own, peer = (site.outside.ipv4.ip for site in (end.site, end.peer))
-        await end.node.run(
-            *("ip", "link", "add", INTERFACE, "type", kind, "local", str(own), "remote", str(peer)),
-            *("ttl", "64"),
-        )
-        cleanup.push_async_callback(end.node.configure, messages.RemoveLink(INTERFACE))
-        await end.node.configure(messages.SetLink(INTERFACE, up=True))
-        await end.route_to_peer(cleanup, interface=INTERFACE, families=families)
-
-    async def read_back() -> ReadBack:
-        shown = [await end.node.run("ip", "-d", "link", "show", INTERFACE) for end in (left, right)]
-        text = "\n".join(completed.text.strip() for completed in shown)
-        right_kind = all(f" {kind} " in completed.text for completed in shown)
-        return ReadBack(suite.name if right_kind else None, text)
-
-    return Established(
-        wire=frozenset({wire}),
-        read_back=read_back,
-    )
+async def wire_of(end: Gateway) -> str:
+    """The interface by which a gateway reaches the other one."""
+    shown = await end.node.run("ip", "-json", "route", "get", str(end.peer_outside))
+    return json.loads(shown.text)[0]["dev"]
