@@ -13,7 +13,7 @@ class Ip6Gre(Gre):
     """A GRE link of the kernel that is always over IPv6."""
 
     name = "ip6gre"
-    title = "GRE over IPv6"
+    title = "GRE in IPv6"
     kinds: ClassVar[Mapping[Family, str]] = {Family.IPV6: "ip6gre"}
     outer_families = frozenset(kinds)
 

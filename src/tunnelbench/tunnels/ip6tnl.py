@@ -13,7 +13,7 @@ class Ip6Tnl(KernelLink):
     """An ip6tnl link of the kernel for both IP versions."""
 
     name = "ip6tnl"
-    title = "IP within IPv6 (ip6tnl)"
+    title = "IP in IPv6"
     kinds: ClassVar[Mapping[Family, str]] = {Family.IPV6: "ip6tnl"}
     outer_families = frozenset(kinds)
     arguments = ("mode", "any")

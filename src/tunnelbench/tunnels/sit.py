@@ -13,7 +13,7 @@ class Sit(KernelLink):
     """A sit link of the kernel."""
 
     name = "sit"
-    title = "6in4 (sit)"
+    title = "6in4"
     kinds: ClassVar[Mapping[Family, str]] = {Family.IPV4: "sit"}
     protocols = ("ip6",)
     carries = over(Family.IPV6)
