@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
+from tunnelbench.lab.runtimes import place
 from tunnelbench.lab.topology import TOPOLOGIES, Family, topology_of
 from tunnelbench.overhead.model import predict
 from tunnelbench.tunnels.base import Established, Variant, gateways, remote_gateways
@@ -103,6 +104,22 @@ async def test_a_static_key_is_never_new(lab: Lab) -> None:
         established = await up(lab, TUNNEL.variant("bf-cbc-sha1", {"keying": "static"}), cleanup)
         assert established.rekey is None
         assert established.handshake_seconds is None
+
+
+async def test_the_kernel_encrypts_where_it_can() -> None:
+    variant = TUNNEL.variant("aes-128-gcm", {"offload": "yes"})
+    placement = (await place(find(), {"offload": TUNNEL.needs(variant)}))["offload"]
+    if placement.runtime is None:
+        pytest.skip(placement.reason)
+    topology = TOPOLOGIES["site-to-site"]
+    runtimes = dict.fromkeys(topology.gateways, placement.runtime)
+    async with Lab(LabPlan(topology, find(), runtimes)) as lab, AsyncExitStack() as cleanup:
+        established = await up(lab, variant, cleanup)
+        read_back = await established.read_back()
+        assert read_back.suite == "aes-128-gcm"
+        assert read_back.facts["offload"] == "yes"
+        predicted = [p.size for p in predict(TUNNEL.encapsulation(variant), 64, "icmp", Family.IPV4).packets]
+        assert not Counter(predicted) - Counter(await wire_sizes(lab, 64))
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,11 @@ authentication
 1795276926.230170 1 UDPv4 link remote: [AF_INET]192.168.0.1:1194
 1795276926.257951 1 Peer Connection Initiated with [AF_INET]192.168.0.1:1194
 """
+OFFLOADED = """\
+1795276414.188345 1 UDPv4 link remote: [AF_INET]192.168.0.2:1194
+1795276415.969936 1 Initialization Sequence Completed
+1795276415.969938 14000002 Data Channel: cipher 'AES-128-GCM', peer-id: 0
+"""
 SERVER = """\
 1795278255.992316 1 TCPv4_SERVER link remote: [AF_UNSPEC]
 1795278256.126149 41000004 client1/192.168.0.11:53406 Outgoing Data Channel: Cipher 'BF-CBC' initialized \
@@ -105,6 +110,13 @@ def test_a_static_key_is_told_from_keys_of_tls() -> None:
     assert found.suite == "aes-128-cbc-sha1"
     assert found.facts == {"keying": "static", "carrier": "udp", "compression": "lzo"}
     assert read_log(STATIC + TLS_2_6).facts == {}
+
+
+def test_where_the_kernel_has_the_keys_the_summary_is_read() -> None:
+    found = read_log(OFFLOADED)
+    assert found.suite == "aes-128-gcm"
+    assert found.text == "Data Channel: cipher 'AES-128-GCM', peer-id: 0"
+    assert found.facts["keying"] == "tls"
 
 
 def test_a_server_speaks_of_each_client() -> None:

@@ -25,6 +25,7 @@ _KEY_MADE = re.compile(
     re.MULTILINE,
 )
 """What is logged of each key of the data channel."""
+_SUMMARY = re.compile(r"^(?P<prefix>.*)(?P<line>\bData Channel: cipher '(?P<cipher>[^']+)', peer-id.*)", re.M)
 _COMPRESSION = re.compile(r"(LZO|LZ4)(?:v2)? compression initializing")
 _CARRIER = re.compile(r"\b(UDP|TCP)v[46]\S* link remote")
 _CONTROL_CHANNEL = re.compile(r"Control Channel: (TLSv[\d.]+), cipher \S+ ([\w-]+)(.*)")
@@ -53,6 +54,8 @@ def read_log(log: str, peer: str = "") -> ReadBack:
     there is no line about a cipher, and for an AEAD none about a hash.
     """
     made_for_peer = [made for made in _KEY_MADE.finditer(log) if peer in made["prefix"]]
+    if not made_for_peer:
+        return _read_summary(log, peer)
     newest: dict[str, list[str]] = {}
     keyings: set[str] = set()
     for made in made_for_peer:
@@ -69,6 +72,17 @@ def read_log(log: str, peer: str = "") -> ReadBack:
     facts = {"keying": keyings.pop()} | dict(_facts(log)) if len(keyings) == 1 else {}
     lines = "\n".join(made["line"] for made in made_for_peer)
     return ReadBack(name if name in SUITES else None, lines, facts)
+
+
+def _read_summary(log: str, peer: str) -> ReadBack:
+    """Of keys that the kernel encrypts with there is but a line that sums the data channel up."""
+    summed_up = [found for found in _SUMMARY.finditer(log) if peer in found["prefix"]]
+    if not summed_up:
+        return ReadBack(None, "")
+    newest = summed_up[-1]
+    name = newest["cipher"].lower()
+    facts = {"keying": "tls"} | dict(_facts(log))
+    return ReadBack(name if name in SUITES else None, newest["line"], facts)
 
 
 def read_link(shown: str) -> dict[str, str]:
