@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 import tunnelbench
+from tunnelbench.commands.ciphers import ciphers_command
 from tunnelbench.commands.doctor import doctor_command
 from tunnelbench.commands.image import image_app
 from tunnelbench.commands.lab import lab_app
@@ -35,6 +36,7 @@ app.command("report")(report_command)
 app.command("doctor")(doctor_command)
 app.command("prove")(prove_command)
 app.command("overhead")(overhead_command)
+app.command("ciphers")(ciphers_command)
 app.add_typer(lab_app, name="lab")
 app.add_typer(list_app, name="list")
 app.add_typer(image_app, name="image")
