@@ -12,6 +12,7 @@ from tunnelbench.store.model import (
     CalibrationRecord,
     CampaignRecord,
     InstanceRecord,
+    RekeyRecord,
     TrialRecord,
     Versions,
     WarningRecord,
@@ -161,7 +162,9 @@ def _run(
     )
     instance = begin(store, campaign_round, treatment, tunnel.runtime, position, reason)
     evidence = evidence_of(treatment, tunnel.protocol, tunnel.encrypted, texts["suite"])
-    store.prove(instance, evidence, random.uniform(200, 1500))
+    store.prove(instance, evidence, random.uniform(200, 1500), random.uniform(20, 90))
+    if tunnel.encrypted:
+        store.add_rekey(instance, RekeyRecord(random.uniform(0.01, 0.2), 0.001, 0.0, 12.0, 2.1, 14.0, 1.9))
     level = tunnel.throughput * random.gauss(1, 0.04)
     for number, point in enumerate(point for point in points if _skipped(tunnel, point) is None):
         started = STARTED + timedelta(seconds=100 * campaign_round + 10 * position + number)

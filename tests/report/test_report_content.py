@@ -13,7 +13,7 @@ from tunnelbench.report.answers import comparisons, headline_sections
 from tunnelbench.report.collect import collect, processor_totals
 from tunnelbench.report.content import Content, Result
 from tunnelbench.report.wording import interval_name
-from tunnelbench.store.model import TrialRecord
+from tunnelbench.store.model import RekeyRecord, TrialRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Treatment
@@ -55,6 +55,19 @@ def test_medians_ratios_and_set_up_times(tmp_path: Path) -> None:
     assert (result.throughput.ratio_low, result.throughput.ratio_high) == pytest.approx((0.3, 0.5))
     assert result.proof.setup_ms == 200.0
     assert result.proof.proven == 3
+
+
+def test_new_keys_stand_beside_the_set_up(tmp_path: Path) -> None:
+    with CampaignStore.create(tmp_path, campaign_record(), [Cell(treatment=ESP, point=TCP)]) as store:
+        for number in (1, 2, 3):
+            instance = begin(store, number, ESP, "kernel")
+            store.prove(instance, evidence_of(ESP), 100.0 * number, 10.0 * number)
+            store.add_rekey(instance, RekeyRecord(0.1 * number, 0.01, 0.0, 30.0, 2.0, 5.0 * number, 1.0))
+            store.end_instance(instance, "proven")
+    (esp,) = collected(tmp_path).bringing
+    assert (esp.proof.setup_ms, esp.proof.handshake_ms) == (200.0, 20.0)
+    assert esp.rekey is not None
+    assert (esp.rekey.seconds, esp.rekey.gap_ms, esp.rekey.latency_ms) == pytest.approx((0.2, 30.0, 10.0))
 
 
 def test_only_proven_instances_count_as_proof(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_tables_can_be_read_back(report: Path, campaign: Path) -> None:
         path.stem: polars.read_csv(path, infer_schema_length=None)
         for path in (report / "tables").glob("*.csv")
     }
-    raw = {"trials", "node_costs", "cells", "instances", "warnings", "packet_logs"}
+    raw = {"trials", "node_costs", "cells", "instances", "rekeys", "warnings", "packet_logs"}
     assert set(tables) == {"summary", "processor"} | raw
     with CampaignData(campaign) as data:
         assert tables["trials"]["value"].sum() == pytest.approx(data.trials()["value"].sum())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tunnelbench.campaign.calibration import with_doubt
 from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.packets import PacketFiles
 from tunnelbench.campaign.predicted import with_prediction
+from tunnelbench.campaign.rekeying import measure_rekey
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
@@ -18,7 +19,7 @@ from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.topology import Family
 from tunnelbench.plan.rounds import PlannedInstance
-from tunnelbench.store.model import InstanceEnd
+from tunnelbench.store.model import InstanceEnd, WarningRecord
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.tunnels.base import Established, Traffic, bring_up
 from tunnelbench.witness.evidence import Evidence
@@ -98,7 +99,9 @@ async def _measure(
     verdict = await examine(lab, established, variant.suite, carried)
     if verdict.refusal is not None:
         return End("refused", verdict.refusal, verdict.evidence, _log_tail(established))
-    store.prove(identity, verdict.evidence, (up_seconds + reply_seconds) * 1000)
+    handshake_seconds = established.handshake_seconds
+    handshake_ms = None if handshake_seconds is None else handshake_seconds * 1000
+    store.prove(identity, verdict.evidence, (up_seconds + reply_seconds) * 1000, handshake_ms)
 
     packets = PacketFiles(store.packets, identity) if course.method.packet_log else None
     bench = Bench(lab, established, course.socket, course.contents, packets)
@@ -114,7 +117,21 @@ async def _measure(
         all_went_well &= trial.status == "ok"
         if established.dead() is not None or not all(node.alive for node in lab.nodes.values()):
             return End("failed", trial.reason or "a daemon died", log_tail=_log_tail(established))
+    if course.method.rekey and established.rekey is not None and ("udp", Family.IPV4) in carried:
+        try:
+            store.add_rekey(identity, await measure_rekey(replace(bench, packets=None), established.rekey))
+        except NodeError as error:
+            store.add_warning(identity, _no_rekey(error))
+            all_went_well = False
     return End("proven", log_tail=_log_tail(established), all_went_well=all_went_well)
+
+
+def _no_rekey(error: NodeError) -> WarningRecord:
+    return WarningRecord(
+        "no-rekey",
+        f"new keys could not be measured: {error}",
+        "The trials of this instance came before and are not affected.",
+    )
 
 
 def _log_tail(established: Established) -> str | None:

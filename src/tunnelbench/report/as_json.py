@@ -23,6 +23,7 @@ def report_json(content: Content) -> str:
         "results": [_result(result) for section in content.sections for result in section.results],
         "unmeasured": content.unmeasured,
         "warnings": content.doubts,
+        "bringing": content.bringing,
         "packet_logs": content.packet_logs.to_dicts(),
         "calibrations": [_calibration(record) for record in content.calibrations],
     }

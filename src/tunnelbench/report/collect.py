@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from tunnelbench.analysis.summary import summarise
 from tunnelbench.report.content import (
     LESS_IS_BETTER,
     OUTCOMES,
+    Bringing,
     Content,
     Doubt,
     Estimate,
@@ -24,6 +26,7 @@ from tunnelbench.report.content import (
     Unmeasured,
 )
 from tunnelbench.report.wording import point_title, printable, some_of
+from tunnelbench.store.model import RekeyRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
@@ -48,7 +51,8 @@ def collect(data: CampaignData) -> Content:
     summary, processor = summarise(trials), summarise(processor_totals(data.node_costs()))
     doubts = (*_doubts(data.warnings(), names), *_doubts_about(trials, summary))
     summary = without_idle_ratios(summary)
-    results = _results(summary, processor, _proofs(instances), names)
+    proofs = _proofs(instances)
+    results = _results(summary, processor, proofs, names)
     return Content(
         campaign=data.campaign(),
         sections=_sections(results),
@@ -59,6 +63,7 @@ def collect(data: CampaignData) -> Content:
             *_skipped_cells(cells, names),
         ),
         doubts=doubts,
+        bringing=_bringing(proofs, data.rekeys(), names),
         summary=summary,
         processor=processor,
         packet_logs=data.packet_logs(),
@@ -189,13 +194,29 @@ def _proofs(instances: polars.DataFrame) -> dict[Place, Proof]:
         instances=polars.len(),
         evidence=evidence.filter(seen).last(),
         setup_ms=polars.col("setup_ms").median(),
+        handshake_ms=polars.col("handshake_ms").median(),
     )
     return {
         (_treatment(row), row["runtime"]): Proof(
-            row["proven"], row["instances"], _evidence(row), row["setup_ms"]
+            row["proven"], row["instances"], _evidence(row), row["setup_ms"], row["handshake_ms"]
         )
         for row in rows.iter_rows(named=True)
     }
+
+
+def _bringing(proofs: Mapping[Place, Proof], rekeys: polars.DataFrame, names: Names) -> tuple[Bringing, ...]:
+    columns = [column.name for column in fields(RekeyRecord)]
+    medians = rekeys.group_by(*TREATMENT, "runtime").agg(polars.col(columns).median())
+    changed = {
+        (_treatment(row), row["runtime"]): RekeyRecord(**{column: row[column] for column in columns})
+        for row in medians.iter_rows(named=True)
+    }
+    found = [
+        Bringing(names[treatment], runtime, proof, changed.get((treatment, runtime)))
+        for (treatment, runtime), proof in proofs.items()
+        if proof.setup_ms is not None
+    ]
+    return tuple(sorted(found, key=lambda one: (one.runtime, one.proof.setup_ms or 0)))
 
 
 def _unproven_instances(instances: polars.DataFrame, names: Names) -> Iterable[Unmeasured]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars
 
-from tunnelbench.store.model import CalibrationRecord, CampaignRecord
+from tunnelbench.store.model import CalibrationRecord, CampaignRecord, RekeyRecord
 from tunnelbench.study.points import Point, Question
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
@@ -67,6 +67,8 @@ class Proof:
     """Of the latest instance at which the witness looked."""
     setup_ms: float | None
     """Median set-up time of the proven instances."""
+    handshake_ms: float | None = None
+    """Median of what the handshake took of that, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,17 @@ class Doubt:
 
 
 @dataclass(frozen=True)
+class Bringing:
+    """What bringing a tunnel up took, and what new keys cost its traffic: medians over instances."""
+
+    tunnel: str
+    runtime: str
+    proof: Proof
+    rekey: RekeyRecord | None
+    """None where keys were not changed."""
+
+
+@dataclass(frozen=True)
 class Content:
     """Everything that a report says."""
 
@@ -173,6 +186,8 @@ class Content:
     """How many cells came out how, by the names of OUTCOMES."""
     unmeasured: tuple[Unmeasured, ...]
     doubts: tuple[Doubt, ...]
+    bringing: tuple[Bringing, ...]
+    """Of each tunnel that was proven, the quickest first."""
     summary: polars.DataFrame
     """The statistics behind the results: one row per cell, runtime and metric."""
     processor: polars.DataFrame

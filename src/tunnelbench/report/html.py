@@ -62,6 +62,7 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
         has_kernels=any(
             result.runtime == "kernel" for section in content.sections for result in section.results
         ),
+        has_rekeys=any(one.rekey for one in content.bringing),
         command=repeat_command(content.campaign),
         packets_name=PACKETS_NAME,
         runtime_title=runtime_title,

@@ -9,7 +9,7 @@ from tunnelbench.store.read import CampaignData
 
 
 def write_tables(data: CampaignData, content: Content, folder: Path) -> None:
-    """Write summary, processor, trials, node_costs, cells, instances, warnings and packet_logs into `folder`.
+    """Write summary, processor, trials, node_costs, cells, instances, rekeys, warnings and packet_logs.
 
     `summary.csv` and `processor.csv` have one row per cell, runtime and metric (or node); `trials.csv` and
     `node_costs.csv` are the raw numbers in long format.
@@ -21,6 +21,7 @@ def write_tables(data: CampaignData, content: Content, folder: Path) -> None:
         "node_costs": data.node_costs(),
         "cells": data.cells(),
         "instances": data.instances(),
+        "rekeys": data.rekeys(),
         "warnings": data.warnings(),
         "packet_logs": data.packet_logs(),
     }

@@ -80,6 +80,23 @@ class WarningRecord:
 
 
 @dataclass(frozen=True)
+class RekeyRecord:
+    """What forced new keys cost traffic, beside the same traffic without them."""
+
+    seconds: float
+    """Until both ends used the new keys."""
+    loss: float
+    """Ratio of datagrams lost."""
+    calm_loss: float
+    gap_ms: float
+    """The longest time without an arrival."""
+    calm_gap_ms: float
+    latency_ms: float
+    """The largest one-way delay."""
+    calm_latency_ms: float
+
+
+@dataclass(frozen=True)
 class PacketLogRecord:
     """A file with every packet of a trial, as one end saw it."""
 

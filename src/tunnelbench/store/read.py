@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +14,7 @@ import polars
 
 from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_errors
 from tunnelbench.store.lock import is_being_written
-from tunnelbench.store.model import CalibrationRecord, CampaignRecord, CampaignState, Versions
+from tunnelbench.store.model import CalibrationRecord, CampaignRecord, CampaignState, RekeyRecord, Versions
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
@@ -65,6 +66,8 @@ _TYPES: dict[str, type[polars.DataType]] = {
     "file": polars.String,
     "bytes": polars.Int64,
     "setup_ms": polars.Float64,
+    "handshake_ms": polars.Float64,
+    **dict.fromkeys((column.name for column in fields(RekeyRecord)), polars.Float64),
     "started": polars.String,
     "ended": polars.String,
     "evidence": polars.String,
@@ -141,7 +144,7 @@ class CampaignData:
         """
         frame = self._frame(
             f"SELECT id AS instance, campaign_round, position, {', '.join(_TREATMENT)}, runtime,"
-            " runtime_reason, status, reason, setup_ms, started, ended, evidence, log_tail,"
+            " runtime_reason, status, reason, setup_ms, handshake_ms, started, ended, evidence, log_tail,"
             " id IN (SELECT instance FROM superseded) AS superseded FROM instance ORDER BY id"
         )
         return frame.with_columns(
@@ -192,6 +195,16 @@ class CampaignData:
             " FROM packet_log JOIN trial ON trial.id = packet_log.trial"
             " JOIN instance ON instance.id = trial.instance"
             f" WHERE {_COUNTED} ORDER BY trial.id, packet_log.written_by DESC"
+        )
+
+    def rekeys(self) -> polars.DataFrame:
+        """One row per instance whose keys were changed: instance, runtime, the factors of `Treatment`, and
+        the fields of `RekeyRecord`."""
+        columns = ", ".join(f"rekey.{column.name}" for column in fields(RekeyRecord))
+        return self._frame(
+            f"SELECT rekey.instance, instance.runtime, {', '.join(f'instance.{it}' for it in _TREATMENT)},"
+            f" {columns} FROM rekey JOIN instance ON instance.id = rekey.instance"
+            " WHERE rekey.instance NOT IN (SELECT instance FROM superseded) ORDER BY rekey.instance"
         )
 
     def warnings(self) -> polars.DataFrame:

@@ -82,6 +82,7 @@ CREATE TABLE instance (
         CHECK (status IN ('starting', 'proven', 'refused', 'failed', 'skipped', 'interrupted')),
     reason TEXT,
     setup_ms REAL,
+    handshake_ms REAL,
     started TEXT NOT NULL,
     ended TEXT,
     evidence TEXT CHECK (evidence IS NULL OR json_valid(evidence)),
@@ -138,6 +139,18 @@ CREATE TABLE histogram (
     name TEXT NOT NULL,
     counts BLOB NOT NULL,
     PRIMARY KEY (trial, name)
+) STRICT;
+
+-- What forced new keys cost traffic, beside the same traffic without them.
+CREATE TABLE rekey (
+    instance INTEGER PRIMARY KEY REFERENCES instance (id),
+    seconds REAL NOT NULL,
+    loss REAL NOT NULL,
+    calm_loss REAL NOT NULL,
+    gap_ms REAL NOT NULL,
+    calm_gap_ms REAL NOT NULL,
+    latency_ms REAL NOT NULL,
+    calm_latency_ms REAL NOT NULL
 ) STRICT;
 
 -- Files of the directory campaign.packets beside this one.

@@ -29,6 +29,7 @@ from tunnelbench.store.model import (
     InstanceEnd,
     InstanceRecord,
     PacketLogRecord,
+    RekeyRecord,
     TrialRecord,
     WarningRecord,
 )
@@ -162,13 +163,15 @@ class CampaignStore:
         with self._transaction() as connection:
             return _insert_instance(connection, instance)
 
-    def prove(self, instance: int, evidence: Evidence, setup_ms: float) -> None:
+    def prove(
+        self, instance: int, evidence: Evidence, setup_ms: float, handshake_ms: float | None = None
+    ) -> None:
         """The witness has accepted the instance, which took `setup_ms` to come up: now it takes trials."""
         self._update_instance(
             instance,
-            "UPDATE instance SET status = 'proven', evidence = ?, setup_ms = ?"
+            "UPDATE instance SET status = 'proven', evidence = ?, setup_ms = ?, handshake_ms = ?"
             " WHERE id = ? AND ended IS NULL",
-            (_json(evidence), setup_ms),
+            (_json(evidence), setup_ms, handshake_ms),
         )
 
     def end_instance(
@@ -200,6 +203,11 @@ class CampaignStore:
         """
         with self._transaction() as connection:
             return _insert_trial(connection, instance, trial)
+
+    def add_rekey(self, instance: int, rekey: RekeyRecord) -> None:
+        """Add what new keys cost in a proven instance."""
+        with self._transaction() as connection:
+            _insert(connection, "rekey", {**_columns(rekey), "instance": instance})
 
     def add_warning(self, instance: int, warning: WarningRecord) -> None:
         """Add a warning that concerns a whole instance."""
@@ -317,7 +325,7 @@ def _point_columns(point: Point) -> dict[str, object]:
 
 
 def _columns(
-    record: CampaignRecord | InstanceRecord | TrialRecord | PacketLogRecord | WarningRecord,
+    record: CampaignRecord | InstanceRecord | TrialRecord | PacketLogRecord | RekeyRecord | WarningRecord,
     without: Iterable[str] = (),
 ) -> dict[str, object]:
     names = {column.name for column in fields(record)} - set(without)

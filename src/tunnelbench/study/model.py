@@ -166,6 +166,8 @@ class Method(Frozen, frozen=True):
     """Seconds cut off at the end of a trial."""
     seed: Annotated[int, Interval(ge=0, lt=2**63)] = 1
     """Seed of the random order of each round, and of random traffic."""
+    rekey: bool = False
+    """Force new keys once in each instance, while traffic flows, and measure what that costs."""
     packet_log: bool = False
     """Log every UDP datagram of the engine at both ends, into files beside the campaign."""
 

@@ -17,7 +17,7 @@ OF_FLOWS = frozenset(
         "packets_per_second",
         *(f"latency_{quantile}" for quantile in QUANTILES),
         *("ipdv_p50", "ipdv_p99", "pdv_p50", "pdv_p99", "pdv_p999"),
-        *("reordering_extent_max", "loss_burst_mean"),
+        *("reordering_extent_max", "loss_burst_mean", "arrival_gap_max"),
     }
 )
 """What is known of every flow of numbered packets."""
@@ -33,6 +33,7 @@ def of_flow(flow: FlowReport, seconds: float) -> dict[str, float]:
         "duplicates": flow.duplicates / measured,
         "reordering": flow.reordered / measured,
         "packets_per_second": flow.arrived.packets / seconds,
+        "arrival_gap_max": flow.longest_gap / 1e6,
     }
     if flow.delay is not None:
         metrics |= quantiles("latency", flow.delay)
