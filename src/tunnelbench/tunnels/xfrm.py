@@ -25,6 +25,9 @@ UDP_PORT = 4500
 """Where ESP in UDP goes (RFC 3948)."""
 
 Address = IPv4Address | IPv6Address
+_MODULES_SECONDS = 60.0
+"""A first association may have a kernel load a chain of modules, on a busy machine."""
+
 _PROTOCOLS = {"esp": "ESP", "ah": "AH", "comp": "IPComp"}
 _FIRST_INDEX, _LAST_COMPRESSION_INDEX = 256, 61439
 """Security parameter indices below are reserved (RFC 4303); those of IPComp have 16 bits (RFC 3173)."""
@@ -135,7 +138,8 @@ async def protect(
     for node in nodes:
         policies = "".join(way.policies(chain, node) for way in ways)
         cleanup.push_async_callback(forget, node)
-        await node.run("ip", "-batch", "-", input=(associations + policies).encode())
+        batch = (associations + policies).encode()
+        await node.run("ip", "-batch", "-", input=batch, timeout=_MODULES_SECONDS)
 
 
 async def forget(node: Node) -> None:
