@@ -117,8 +117,9 @@ class StrongSwan(Tunnel):
     ) -> Established:
         """Leads packets to where they are encrypted, and has the left gateway initiate."""
         for end in (left, right):
-            await _load_modules(end, variant, cleanup)
-            await _steer(end, variant, cleanup)
+            if variant["data-plane"] == "kernel":
+                await xfrm.load_modules(end.node, _steps(variant), variant.outer, cleanup)
+                await _steer(end, variant, cleanup)
         protected = await protect(left, right, _protection(variant), cleanup)
         if variant["data-plane"] == "user-space":
             for end in (left, right):
@@ -245,20 +246,8 @@ def _network_of(family: Family) -> Child:
     return Child(family.value, lambda site: str(site.inside.network(family)))
 
 
-async def _load_modules(end: Gateway, variant: Variant, cleanup: AsyncExitStack) -> None:
-    """Has the kernel load what the suite takes, which would else take a second or two of the handshake."""
-    if variant["data-plane"] == "user-space":
-        return
-    cleanup.push_async_callback(xfrm.forget, end.node)
-    for step in _steps(variant):
-        await end.node.run(*step.feature(variant.outer).check)
-    await xfrm.forget(end.node)
-
-
 async def _steer(end: Gateway, variant: Variant, cleanup: AsyncExitStack) -> None:
-    """Leads packets where the kernel encrypts them; the device of kernel-libipsec comes with the daemon."""
-    if variant["data-plane"] == "user-space":
-        return
+    """Leads packets where the kernel encrypts them."""
     if variant["steering"] == "policy":
         via = {family: end.peer.outside.address(family) for family in Family}
         await end.route_to_peer(cleanup, via=via)

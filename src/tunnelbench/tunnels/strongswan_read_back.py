@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tunnelbench.tunnels import xfrm
@@ -51,14 +50,10 @@ def in_use(text: str, associations: Sequence[IkeAssociation], expected: int) -> 
 
 def in_kernel(state: str, associations: Sequence[IkeAssociation]) -> ReadBack:
     """What the kernel's associations (ip-xfrm(8)) with the same indices as charon's have in common."""
-    parts = re.split(r"^(?=src )", state, flags=re.MULTILINE)
-    of_children = [
-        "".join(part for part in parts if _index(part) in _indices(child))
-        for child in installed(associations)
+    readings = [
+        xfrm.read_state(xfrm.with_indices(state, _indices(child))) for child in installed(associations)
     ]
-    return _common(
-        "\n".join(xfrm.read_state(part).text for part in of_children), map(xfrm.read_state, of_children)
-    )
+    return _common("\n".join(one.text for one in readings), readings)
 
 
 def _common(text: str, readings: Iterable[ReadBack]) -> ReadBack:
@@ -67,11 +62,6 @@ def _common(text: str, readings: Iterable[ReadBack]) -> ReadBack:
         return ReadBack(None, text)
     agreed = ReadBack.agreed(all_readings)
     return ReadBack(agreed.suite, text.strip(), agreed.facts)
-
-
-def _index(part: str) -> int | None:
-    found = re.search(r"\bspi 0x([0-9a-f]+)", part)
-    return int(found[1], 16) if found else None
 
 
 def _indices(child: ChildAssociation) -> frozenset[int]:

@@ -24,6 +24,9 @@ from tunnelbench.tunnels.ipsec_suites import CIPHERS, ESP_SUITES, Algorithm, as_
 UDP_PORT = 4500
 """Where ESP in UDP goes (RFC 3948)."""
 
+# On a busy machine a kernel may take long to load a chain of modules.
+_LOAD_SECONDS = 60.0
+
 Address = IPv4Address | IPv6Address
 _MODULES_SECONDS = 60.0
 """A first association may have a kernel load a chain of modules, on a busy machine."""
@@ -142,6 +145,14 @@ async def protect(
         await node.run("ip", "-batch", "-", input=batch, timeout=_MODULES_SECONDS)
 
 
+async def load_modules(node: Node, chain: Sequence[Step], family: Family, cleanup: AsyncExitStack) -> None:
+    """Has a kernel load what a chain takes, which would else take a second or two of a handshake."""
+    cleanup.push_async_callback(forget, node)
+    for step in chain:
+        await node.run(*step.feature(family).check, timeout=_LOAD_SECONDS)
+    await forget(node)
+
+
 async def forget(node: Node) -> None:
     """Takes all associations and policies from a kernel."""
     await node.run("ip", "-batch", "-", input=b"xfrm policy flush\nxfrm state flush\n")
@@ -152,6 +163,13 @@ async def read_back(nodes: Sequence[Node]) -> ReadBack:
     return ReadBack.agreed(
         [read_state((await node.run("ip", "xfrm", "state", "list")).text) for node in nodes]
     )
+
+
+def with_indices(state: str, indices: frozenset[int]) -> str:
+    """The part of what a kernel shows of its associations that is about those with these indices."""
+    parts = re.split(r"^(?=src )", state, flags=re.MULTILINE)
+    found = [(part, re.search(r"\bspi 0x([0-9a-f]+)", part)) for part in parts]
+    return "".join(part for part, index in found if index and int(index[1], 16) in indices)
 
 
 def example_key(n_bytes: int) -> bytes:
