@@ -18,11 +18,11 @@ STATUS = """\
 000 "ipv6":   ESP algorithm newest: AES_CBC_128-HMAC_SHA1_96; pfsgroup=<N/A>
 000 #1: "ipv4":500 STATE_V2_ESTABLISHED_IKE_SA (established IKE SA); REKEY in 27684s; newest; idle;
 000 #2: "ipv4":500 STATE_V2_ESTABLISHED_CHILD_SA (established Child SA); REKEY in 28075s; IKE SA #1; idle;
-000 #2: "ipv4" esp.fb62192f@192.168.0.2 esp.26cd50f4@192.168.0.1 tun.0@192.168.0.2 tun.0@192.168.0.1 Traffic:
-000 #4: "ipv4":500 STATE_V2_ESTABLISHED_CHILD_SA (established Child SA); newest; eroute owner; IKE SA #1; idle;
-000 #4: "ipv4" esp.ea907d9c@192.168.0.2 esp.f1c4b25e@192.168.0.1 tun.0@192.168.0.2 tun.0@192.168.0.1 Traffic:
-000 #3: "ipv6":500 STATE_V2_ESTABLISHED_CHILD_SA (established Child SA); newest; eroute owner; IKE SA #1; idle;
-000 #3: "ipv6" esp.32e31f95@192.168.0.2 esp.ed74b244@192.168.0.1 tun.0@192.168.0.2 tun.0@192.168.0.1 Traffic:
+000 #2: "ipv4" esp.fb62192f@192.168.0.2 esp.26cd50f4@192.168.0.1 tun.0@192.168.0.2 tun.0@192.168.0.1
+000 #4: "ipv4":500 STATE_V2_ESTABLISHED_CHILD_SA (established Child SA); newest; eroute owner; idle;
+000 #4: "ipv4" esp.ea907d9c@192.168.0.2 esp.f1c4b25e@192.168.0.1 tun.0@192.168.0.2 tun.0@192.168.0.1
+000 #3: "ipv6":500 STATE_V2_ESTABLISHED_CHILD_SA (established Child SA); newest; eroute owner; idle;
+000 #3: "ipv6" esp.32e31f95@192.168.0.2 esp.ed74b244@192.168.0.1 tun.0@192.168.0.2 tun.0@192.168.0.1
 """
 STATE = "".join(
     f"src 192.168.0.{source} dst 192.168.0.{3 - source}\n"
@@ -42,6 +42,11 @@ def test_the_newest_pair_of_each_connection_is_in_use() -> None:
         "ipv6": frozenset({0x32E31F95, 0xED74B244}),
     }
     assert len(all_indices(STATUS)) == 3
+
+
+def test_over_ipv6_colons_stand_where_points_do_over_ipv4() -> None:
+    line = '000 #2: "ipv4" esp:d3839a75@fd00::2 esp:88812713@fd00::1 tun:0@fd00::2 tun:0@fd00::1 Traffic: '
+    assert all_indices(line) == {frozenset({0xD3839A75, 0x88812713})}
 
 
 def test_suite_and_facts_are_those_of_pluto_and_of_the_kernel() -> None:

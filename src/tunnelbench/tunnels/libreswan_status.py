@@ -10,7 +10,7 @@ from tunnelbench.tunnels.base import ReadBack
 from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 
 _NEWEST = re.compile(r'^000 "(\w+)": .*newest (?:IPsec|Child) SA: #(\d+);', re.MULTILINE)
-_INDICES = re.compile(r'^000 #(\d+): "(\w+)" esp\.([0-9a-f]+)@\S+ esp\.([0-9a-f]+)@', re.MULTILINE)
+_INDICES = re.compile(r'^000 #(\d+): "(\w+)" esp[.:]([0-9a-f]+)@\S+ esp[.:]([0-9a-f]+)@', re.MULTILINE)
 _PACKETS = re.compile(r'^000 "(\w+)": +ESP algorithm newest: (\S+);.*', re.MULTILINE)
 _EXCHANGE = re.compile(r'^000 "\w+": +IKE(v[12]) algorithm newest: \S+-(\w+)$', re.MULTILINE)
 
@@ -72,7 +72,7 @@ def _cipher(title: str) -> str:
     if title == "none":
         return "NULL"
     if title == "3DES-CBC":
-        return "3DES_CBC"
+        return "3DES_CBC_192"
     if title == "ChaCha20-Poly1305":
         return "CHACHA20_POLY1305_256"
     name, length, mode = [*title.split("-"), "", ""][:3]
