@@ -7,6 +7,7 @@ import pytest
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.study.cells import expand
 from tunnelbench.study.library import bundled
+from tunnelbench.study.model import About, Factors, Study
 from tunnelbench.study.reading import read_study
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.tunnels import all_tunnels
@@ -46,3 +47,13 @@ def test_several_clients_need_remote_access() -> None:
     treatment = Treatment(vpn="open", suite="none", clients=2, image="bookworm", mtu=1500)
     objection = catalogue().vpns["open"].objection(treatment, "site-to-site")
     assert objection == "2 clients need the topology remote-access, not site-to-site"
+
+
+def test_a_proxy_needs_a_load_that_speaks_its_language() -> None:
+    factors = Factors(tunnel=("ssh-socks/aes128-gcm",), load=("engine", "iperf3"))
+    study = Study(study=About(id="one", title="One", question="Which?"), factors=factors)
+    skipped = {(cell.treatment.vpn, cell.point.load): cell.skipped for cell in expand(study, catalogue())}
+    assert skipped.pop(("ssh-socks", "iperf3")) == (
+        "SSH SOCKS proxy is a proxy, and iperf3 doesn't speak SOCKS 5; the engine does"
+    )
+    assert set(skipped.values()) == {None}

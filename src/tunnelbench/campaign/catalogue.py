@@ -30,6 +30,7 @@ def catalogue() -> Catalogue:
             name=name,
             title=tunnel.title,
             suites=tuple(tunnel.suites),
+            is_proxy=tunnel.is_proxy,
             encrypted=any(suite.encrypts for suite in tunnel.suites.values()),
             options={option.name: option.levels for option in tunnel.options.values()},
             default_outer_ip=tunnel.default_outer.value,
@@ -71,4 +72,4 @@ def _load(driver: LoadDriver) -> Load:
         # A tool that lets payload be chosen takes any.
         return driver.refusal(traffic_of(point, socket, defaultdict(bytes)))
 
-    return Load(driver.name, driver.chooses, refusal)
+    return Load(driver.name, driver.chooses, refusal, driver.speaks_socks)

@@ -113,6 +113,7 @@ async def _drive_client(
         cool_down_s=method.cool_down,
         server=Endpoint(str(server.inside.address(family)), port),
         connect=Endpoint(str(aim.address), aim.port),
+        proxy=Endpoint(str(aim.proxy.address), aim.proxy.port) if aim.proxy else None,
         client_address=str(client.inside.address(family)),
         packet_log=bench.packets is not None,
     )

@@ -130,7 +130,10 @@ async def _prove(lab: Lab, established: Established, suite: Suite, carried: froz
 
 
 def _hint(established: Established, lab: Lab) -> str | None:
-    """How to reach the iperf3 server through a VPN that forwards single ports."""
+    """How to reach the server through a VPN that is a proxy or forwards single ports."""
+    if established.proxies:
+        proxy = established.proxies[Family.IPV4]
+        return f"what is to go through asks the SOCKS 5 proxy at {proxy.address} port {proxy.port}"
     if not established.forwards:
         return None
     client, server = lab.sites

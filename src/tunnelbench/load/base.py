@@ -109,6 +109,8 @@ class Workload(Traffic):
     connect: Endpoint
     """Where the client reaches the server: another place where the port is forwarded. Port 0 means the port
     that the server got."""
+    proxy: Endpoint | None = None
+    """The SOCKS 5 proxy that the client asks to connect there; for loads that speak it, over TCP."""
     client_address: str
     """The client's own address, where the server sends datagrams in direction `reverse`."""
     packet_log: bool = False
@@ -260,6 +262,11 @@ class LoadDriver(Protocol):
     @property
     def chooses(self) -> frozenset[str]:
         """Of `content` and `sending` those that it does as it is told."""
+        ...
+
+    @property
+    def speaks_socks(self) -> bool:
+        """Whether its client can ask a SOCKS 5 proxy to connect (RFC 1928)."""
         ...
 
     def refusal(self, traffic: Traffic) -> str | None:

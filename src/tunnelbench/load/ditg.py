@@ -57,6 +57,7 @@ class Ditg:
     programs = frozenset({"ITGSend", "ITGRecv", "ITGDec"})
 
     chooses = frozenset[str]()
+    speaks_socks = False
 
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""

@@ -48,6 +48,7 @@ class Iperf3:
     programs = frozenset({"iperf3"})
 
     chooses = frozenset[str]()
+    speaks_socks = False
 
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""

@@ -69,6 +69,7 @@ class Netperf:
     programs = frozenset({"netperf", "netserver"})
 
     chooses = frozenset[str]()
+    speaks_socks = False
 
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""

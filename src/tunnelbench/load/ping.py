@@ -50,6 +50,7 @@ class Ping:
     programs = frozenset({"ping"})
 
     chooses = frozenset[str]()
+    speaks_socks = False
 
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""

@@ -50,6 +50,8 @@ class Vpn:
     suites: tuple[str, ...]
     """Names of its cipher suites; the single suite `none` where it doesn't encrypt."""
     encrypted: bool
+    is_proxy: bool = False
+    """Whether it carries only what asks it to, in SOCKS 5."""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Its options with their levels, the default first."""
     default_outer_ip: InternetProtocol = "ipv4"
@@ -75,6 +77,8 @@ class Load:
     """Of the factors `content` and `sending` those that it obeys; in the others it has ways of its own."""
     refusal: Callable[[Point, Socket], str | None]
     """Why it can't drive some traffic; None where it can."""
+    speaks_socks: bool = False
+    """Whether it can send through a SOCKS 5 proxy."""
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ def _not_carried(catalogue: Catalogue, treatment: Treatment, point: Point) -> st
     vpn = catalogue.vpns[treatment.vpn]
     if (point.transport, point.ip) not in vpn.carries(treatment):
         return f"{vpn.title} doesn't carry {point.transport.upper()} over {WRITTEN_IP[point.ip]}"
+    if vpn.is_proxy and not catalogue.load(point.load).speaks_socks:
+        return f"{vpn.title} is a proxy, and {point.load} doesn't speak SOCKS 5; the engine does"
     if point.ip == "ipv6" and treatment.mtu < _SMALLEST_IPV6_MTU:
         return f"IPv6 needs an MTU of at least {_SMALLEST_IPV6_MTU} bytes (RFC 8200), not {treatment.mtu}"
     return None

@@ -168,6 +168,8 @@ class Target:
 
     address: IPv4Address | IPv6Address
     port: int
+    proxy: Target | None = None
+    """The SOCKS 5 proxy that is to be asked to connect there."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,8 @@ class Established:
     """The daemons that must live as long as the tunnel is up."""
     forwards: Mapping[tuple[Family, int], Target] = field(default_factory=dict[tuple[Family, int], Target])
     """For VPNs that forward single ports: the family and the server's port, and where to connect for it."""
+    proxies: Mapping[Family, Target] = field(default_factory=dict[Family, Target])
+    """For VPNs that are SOCKS 5 proxies (RFC 1928): where clients of each family reach one."""
     facts: Mapping[str, str] = field(default_factory=dict[str, str])
     """What was asked for besides the suite, and must be equal in what is read back."""
     compresses: bool = False
@@ -234,6 +238,8 @@ class Tunnel(ABC):
     """Its suites by name, in a sensible order for reports."""
     carries: ClassVar[frozenset[Traffic]] = EVERYTHING
     """The traffic that can be sent through it."""
+    is_proxy: ClassVar[bool] = False
+    """Whether it carries only what asks it to, in SOCKS 5: `Established.proxies` says where."""
     options: ClassVar[Mapping[str, Option]] = {}
     """What it leaves open besides the suite, by name."""
     outer_families: ClassVar[frozenset[Family]] = frozenset({Family.IPV4})

@@ -11,4 +11,5 @@ SERVICE_PORT = 5201
 
 def target(established: Established, server: Site, family: Family, port: int = SERVICE_PORT) -> Target:
     """The address and port that lead to a port of the server: its own, or those that are forwarded to it."""
-    return established.forwards.get((family, port), Target(server.inside.address(family), port))
+    own = Target(server.inside.address(family), port, established.proxies.get(family))
+    return established.forwards.get((family, port), own)

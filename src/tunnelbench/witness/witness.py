@@ -29,6 +29,8 @@ from tunnelbench.witness.verdict import Expectation, both_directions, judge
 
 _PROBES = 12
 _PAYLOAD_BYTES = 400
+_COMPRESSED_PAYLOAD_BYTES = 1100
+"""So much that headers and TCP's acknowledgements, which nothing compresses, don't outweigh it."""
 _FRAGMENTED_PROBES = 4
 _FRAGMENTED_BYTES = 3000
 _KEPT_PACKETS = 40
@@ -64,6 +66,7 @@ async def examine(
         await lab.nodes[end.node].start_capture(end.interface, [marker], _KEPT_PACKETS)
         for end in lab.topology.wire.ends
     ]
+    payload_bytes = _COMPRESSED_PAYLOAD_BYTES if established.compresses else _PAYLOAD_BYTES
     kinds = [(client, traffic) for client in lab.topology.clients for traffic in sorted(carried)]
     replies = fragmented = 0
     try:
@@ -72,7 +75,7 @@ async def examine(
             with contextlib.suppress(NodeError):
                 outcome = await _echo(
                     lab, client, established, traffic, count=_PROBES, interval=0,
-                    payload_bytes=_PAYLOAD_BYTES, marker=marker, until_first_reply=False, seconds=seconds,
+                    payload_bytes=payload_bytes, marker=marker, until_first_reply=False, seconds=seconds,
                 )  # fmt: skip
                 replies += outcome.replies
             if traffic[0] == "udp":
@@ -90,7 +93,7 @@ async def examine(
             read_back_text=read_back.text,
             facts=established.facts,
             facts_read_back=read_back.facts,
-            payload_bytes=replies * _PAYLOAD_BYTES + fragmented * _FRAGMENTED_BYTES,
+            payload_bytes=replies * payload_bytes + fragmented * _FRAGMENTED_BYTES,
             compresses=established.compresses,
             fragmented=fragmented,
             probes=len(kinds) * _PROBES,
@@ -161,8 +164,13 @@ async def _serve(
 
 
 def _destination(transport: Transport, aim: Target) -> EchoDestination:
-    address = str(aim.address)
     if transport == "icmp":
-        return IcmpEcho(address)
-    host = f"[{address}]" if aim.address.version == 6 else address
-    return (TcpEcho if transport == "tcp" else UdpEcho)(f"{host}:{aim.port}")
+        return IcmpEcho(str(aim.address))
+    if transport == "udp":
+        return UdpEcho(_host_and_port(aim))
+    return TcpEcho(_host_and_port(aim), proxy=_host_and_port(aim.proxy) if aim.proxy else None)
+
+
+def _host_and_port(target: Target) -> str:
+    address = str(target.address)
+    return f"[{address}]:{target.port}" if target.address.version == 6 else f"{address}:{target.port}"

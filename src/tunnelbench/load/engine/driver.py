@@ -40,6 +40,7 @@ class Engine:
     measures = tcp.MEASURES | udp.MEASURES | icmp.MEASURES | transactions.MEASURES
     programs = frozenset[str]()
     chooses = frozenset({"content", "sending"})
+    speaks_socks = True
 
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""

@@ -59,6 +59,7 @@ async def measure(scene: Scene) -> Measurement:
         running.push_async_callback(ended, listener)
         connect = TcpConnect(
             destination=str(reached(workload.connect, listener)),
+            proxy=str(workload.proxy) if workload.proxy else None,
             session=session,
             schedule=scene.client_schedule,
             side=client_side,

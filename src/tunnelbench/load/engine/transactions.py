@@ -43,6 +43,7 @@ async def measure(scene: Scene) -> Measurement:
         running.push_async_callback(ended, server)
         run = TransactionRun(
             destination=str(reached(workload.connect, server)),
+            proxy=str(workload.proxy) if workload.proxy else None,
             session=session,
             schedule=scene.client_schedule,
             transaction=transaction,
