@@ -27,6 +27,7 @@ from tunnelbench.witness.witness import await_first_reply, examine
 
 _UP_SECONDS = 40.0
 _FIRST_REPLY_SECONDS = 15.0
+_TAKES_TRAFFIC = "this VPN has them only after megabytes of payload, which would disturb the traffic itself"
 _LOG_LINES = 40
 
 
@@ -118,18 +119,23 @@ async def _measure(
         if established.dead() is not None or not all(node.alive for node in lab.nodes.values()):
             return End("failed", trial.reason or "a daemon died", log_tail=_log_tail(established))
     if course.method.rekey and established.rekey is not None and ("udp", Family.IPV4) in carried:
-        try:
-            store.add_rekey(identity, await measure_rekey(replace(bench, packets=None), established.rekey))
-        except NodeError as error:
-            store.add_warning(identity, _no_rekey(error))
-            all_went_well = False
+        if established.rekey_takes_traffic:
+            store.add_warning(identity, _no_rekey(_TAKES_TRAFFIC))
+        else:
+            try:
+                store.add_rekey(
+                    identity, await measure_rekey(replace(bench, packets=None), established.rekey)
+                )
+            except NodeError as error:
+                store.add_warning(identity, _no_rekey(str(error)))
+                all_went_well = False
     return End("proven", log_tail=_log_tail(established), all_went_well=all_went_well)
 
 
-def _no_rekey(error: NodeError) -> WarningRecord:
+def _no_rekey(reason: str) -> WarningRecord:
     return WarningRecord(
         "no-rekey",
-        f"new keys could not be measured: {error}",
+        f"new keys could not be measured: {reason}",
         "The trials of this instance came before and are not affected.",
     )
 

@@ -140,6 +140,7 @@ class OpenVpn(Tunnel):
             facts=asked(variant),
             compresses=variant["compression"] != "none",
             rekey=rekey if renews_by_volume(variant) else None,
+            rekey_takes_traffic=True,
             handshake_seconds=longest_handshake(daemons),
         )
 

@@ -78,5 +78,6 @@ async def serve(
         facts=asked(variant),
         compresses=variant["compression"] != "none",
         rekey=rekey if renews_by_volume(variant) else None,
+        rekey_takes_traffic=True,
         handshake_seconds=longest_handshake(daemons),
     )
