@@ -11,9 +11,9 @@ import pytest_asyncio
 from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan
 from tunnelbench.lab.runtimes import place
-from tunnelbench.lab.topology import TOPOLOGIES, Family
+from tunnelbench.lab.topology import TOPOLOGIES, Family, remote_access
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import gateways
+from tunnelbench.tunnels.base import bring_up, gateways
 from tunnelbench.witness.witness import await_first_reply
 
 pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
@@ -62,6 +62,28 @@ async def test_new_keys_come_when_they_are_forced(bench: tuple[str, Lab]) -> Non
         assert len(first) == len(second) == 2, "one session in each direction"
         assert not first & second
         assert await await_first_reply(lab, established, ("udp", Family.IPV4), 10) is not None
+
+
+async def test_clients_have_their_addresses_and_reach_the_host(bench: tuple[str, Lab]) -> None:
+    vpn, lab = bench
+    tunnel, plan = all_tunnels()[vpn], lab.plan
+    topology = remote_access(2)
+    runtimes = dict.fromkeys(topology.gateways, plan.runtimes[lab.sites[0].gateway])
+    variant = tunnel.variant("chacha20-poly1305", {"preshared-key": "yes"})
+    async with Lab(LabPlan(topology, plan.image, runtimes)) as clients, AsyncExitStack() as cleanup:
+        established = await bring_up(clients, tunnel, variant, cleanup)
+        for _ in range(2):
+            for site in topology.clients:
+                for family in Family:
+                    host = str(topology.server.inside.address(family))
+                    seen = await clients.nodes[site.host].run("ip", "route", "get", host)
+                    assert " dev wg0 " in seen.text
+                    assert f" src {site.inside.address(family)} " in seen.text
+                    await clients.nodes[site.host].run("ping", "-c1", "-w5", host)
+            assert (await established.read_back()).suite == "chacha20-poly1305"
+            assert (await established.read_back()).facts == {"preshared key": "yes"}
+            assert established.rekey is not None
+            await established.rekey()
 
 
 async def sessions_seen(lab: Lab, action: Callable[[], Awaitable[None]]) -> set[bytes]:

@@ -13,11 +13,12 @@ than the renewal of the protocol, during which the old keys still serve.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from abc import abstractmethod
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
@@ -67,6 +68,7 @@ class WireguardTunnel(Tunnel):
     suites = suites(_SUITE)
     options = options(PRESHARED_KEY)
     outer_families = frozenset(Family)
+    topologies = frozenset({"site-to-site", "host-to-host", "remote-access"})
 
     @abstractmethod
     async def create(self, end: Gateway, cleanup: AsyncExitStack) -> Program | None:
@@ -83,19 +85,32 @@ class WireguardTunnel(Tunnel):
         """Starts both ends, then has the left one send an echo request, which takes a handshake."""
         shared = _shared_key(variant)
         left_key, right_key = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+        to_left, to_right = _site_behind(right, left_key, shared), _site_behind(left, right_key, shared)
         ends = [
-            await self._start(right, right_key, [_site_behind(right, left_key, shared)], cleanup),
-            await self._start(left, left_key, [_site_behind(left, right_key, shared)], cleanup),
+            await self._start(right, right_key, [to_left], cleanup),
+            await self._start(left, left_key, [to_right], cleanup),
         ]
-        for end in (left, right):
-            await end.route_to_peer(cleanup, interface=INTERFACE)
-        handshake_seconds = await _echo(left, ends)
+        return await _established(variant, [left], ends)
 
-        async def rekey() -> None:
-            await _configure(left)
-            await _echo(left, ends)
+    async def serve(
+        self, server: Gateway, clients: Sequence[Gateway], variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
+        """Starts the server, then all clients at once; each has a preshared key of its own, if any.
 
-        return _established(variant, ends, handshake_seconds, rekey)
+        WireGuard gives nobody an address: both ends are configured with those that the clients are to have.
+        """
+        own = X25519PrivateKey.generate()
+        keys = [X25519PrivateKey.generate() for _ in clients]
+        shared = [_shared_key(variant) for _ in clients]
+        to_clients = [_client(*each) for each in zip(clients, keys, shared, strict=True)]
+        ends = [await self._start(server, own, to_clients, cleanup)]
+
+        async def start(client: Gateway, key: X25519PrivateKey, shared: bytes | None) -> _End:
+            to_server = [_site_behind(client, own, shared)]
+            return await self._start(client, key, to_server, cleanup, _addresses(client))
+
+        ends += await asyncio.gather(*map(start, clients, keys, shared))
+        return await _established(variant, clients, ends)
 
     def layer(self) -> Layer:
         """What this implementation puts around a packet."""
@@ -106,13 +121,23 @@ class WireguardTunnel(Tunnel):
         return Encapsulation((layers.ip(variant.outer), layers.udp(), self.layer()), inner_mtu=MTU)
 
     async def _start(
-        self, end: Gateway, key: X25519PrivateKey, peers: Sequence[Peer], cleanup: AsyncExitStack
+        self,
+        end: Gateway,
+        key: X25519PrivateKey,
+        peers: Sequence[Peer],
+        cleanup: AsyncExitStack,
+        addresses: Sequence[str] = (),
     ) -> _End:
         text = _configuration(key, peers).encode()
         await place_files(end.node, DIRECTORY, {f"{INTERFACE}.conf": text}, cleanup)
         program = await self.create(end, cleanup)
         await _configure(end)
-        await end.node.configure(messages.SetLink(INTERFACE, mtu=MTU), messages.SetLink(INTERFACE, up=True))
+        await end.node.configure(
+            *(messages.AddAddress(INTERFACE, address) for address in addresses),
+            messages.SetLink(INTERFACE, mtu=MTU),
+            messages.SetLink(INTERFACE, up=True),
+        )
+        await end.route_to_peer(cleanup, interface=INTERFACE)
         return _End(self, end, program, len(peers))
 
 
@@ -122,7 +147,8 @@ class Peer:
 
     key: X25519PrivateKey
     shared: bytes | None
-    endpoint: IPv4Address | IPv6Address
+    endpoint: IPv4Address | IPv6Address | None
+    """Where it is; None where that is learned from its packets."""
     networks: tuple[str, ...]
 
 
@@ -153,9 +179,26 @@ def _site_behind(end: Gateway, key: X25519PrivateKey, shared: bytes | None) -> P
     return Peer(key, shared, end.peer_outside, networks)
 
 
-def _established(
-    variant: Variant, ends: Sequence[_End], handshake_seconds: float, rekey: Callable[[], Awaitable[None]]
-) -> Established:
+def _client(client: Gateway, key: X25519PrivateKey, shared: bytes | None) -> Peer:
+    return Peer(key, shared, None, _addresses(client))
+
+
+def _addresses(client: Gateway) -> tuple[str, ...]:
+    """What a client's site is called inside, each as a network of one address."""
+    inside = [client.site.inside.address(family) for family in Family]
+    return tuple(f"{address}/{address.max_prefixlen}" for address in inside)
+
+
+async def _established(variant: Variant, begin: Sequence[Gateway], ends: Sequence[_End]) -> Established:
+    """Has all of `begin` make a handshake at once; the one that took longest is told."""
+
+    async def handshakes() -> list[float]:
+        return await asyncio.gather(*(_echo(end, ends) for end in begin))
+
+    async def rekey() -> None:
+        await asyncio.gather(*map(_configure, begin))
+        await handshakes()
+
     async def read_back() -> ReadBack:
         return ReadBack.agreed([await end.status() for end in ends])
 
@@ -165,7 +208,7 @@ def _established(
         programs=[end.program for end in ends if end.program],
         facts={"preshared key": variant["preshared-key"]},
         rekey=rekey,
-        handshake_seconds=handshake_seconds,
+        handshake_seconds=max(await handshakes()),
     )
 
 
@@ -203,7 +246,7 @@ def _configuration(key: X25519PrivateKey, peers: Sequence[Peer]) -> str:
 def section(peer: Peer) -> str:
     lines = {
         "PublicKey": _text(peer.key.public_key().public_bytes_raw()),
-        "Endpoint": _endpoint(peer.endpoint),
+        **({"Endpoint": _endpoint(peer.endpoint)} if peer.endpoint else {}),
         "AllowedIPs": ", ".join(peer.networks),
         **({"PresharedKey": _text(peer.shared)} if peer.shared else {}),
     }
