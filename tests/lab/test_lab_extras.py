@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from tunnelbench.errors import UserError
 from tunnelbench.lab.bootstrap import BuildStep
-from tunnelbench.lab.extras import EXTRAS, Crate, extra_with
+from tunnelbench.lab.extras import EXTRAS, Crate, Wheel, extra_with
 
 CRATE = Crate("tunnel-cli", "1.2.3", "tunnel")
 CARGO = """\
@@ -65,3 +68,32 @@ def test_every_extra_is_found_by_its_program() -> None:
         name: name for name in EXTRAS
     }
     assert extra_with("no-such-program") is None
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    path = tmp_path / "tunnel-1.0-py3-none-any.whl"
+    with ZipFile(path, "w") as archive:
+        archive.writestr("tunnel/__init__.py", "def run():\n    print('running')\n")
+    return path
+
+
+def test_a_wheel_becomes_a_module_and_a_program_of_the_image(tmp_path: Path, wheel: Path) -> None:
+    root = tmp_path / "root"
+    (root / "usr/bin").mkdir(parents=True)
+    extra = Wheel("tunnel", "1.0", "tunneld", "tunnel", "3.13", "trixie", "0" * 64)
+    extra.put(wheel, root)
+    assert (root / "usr/lib/python3/dist-packages/tunnel/__init__.py").exists()
+    program = root / "usr/bin/tunneld"
+    assert program.stat().st_mode & 0o777 == 0o755
+    environment = {"PYTHONPATH": str(root / "usr/lib/python3/dist-packages")}
+    printed = subprocess.run(
+        [sys.executable, program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert printed.stdout == "running\n"
+
+
+def test_a_wheel_is_for_the_release_with_its_python_alone() -> None:
+    assert EXTRAS["sstp-server"].runs_on("trixie")
+    assert not EXTRAS["sstp-server"].runs_on("bookworm")
+    assert extra_with("sstpd") == "sstp-server"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tunnelbench.tunnels import l2tp, pppd, xl2tpd
+from tunnelbench.tunnels import l2tp, pppd, sstp, xl2tpd
 from tunnelbench.tunnels.base import Place
 
 LCP = """\
@@ -85,3 +85,32 @@ def test_mppe_needs_ms_chap_and_excludes_compression(
 ) -> None:
     found = l2tp.TUNNEL.refusal(l2tp.TUNNEL.variant(suite, options), Place("bookworm", "site-to-site"))
     assert found is None if reason is None else reason in (found or "")
+
+
+SSTPD = """\
+2026-11-21 16:29:57,752 INFO: Cert SHA-1: d13f92f676aac4c2d5f58fdc8070a1c94410a667
+2026-11-21 16:29:58,232 INFO: Listening on 192.168.0.2:443...
+TLSv1.2 cipher ECDHE-ECDSA-AES128-SHA
+2026-11-21 16:30:17,076 INFO: [1F10A0B2/192.168.0.1:38458] Connection established.
+"""
+
+
+def test_the_server_of_sstp_says_what_tls_uses() -> None:
+    found = sstp.read_cipher(SSTPD, pppd.read_log(LCP.format(method="chap MS-v2") + UP))
+    assert found.suite == "aes128-sha1"
+    assert found.facts == {"authentication": "ms-chap-v2", "compression": "none", "TLS version": "1.2"}
+
+
+def test_sstp_without_ppp_or_with_an_unknown_cipher_has_no_suite() -> None:
+    up = pppd.read_log(LCP.format(method="chap MS-v2") + UP)
+    assert sstp.read_cipher(SSTPD, pppd.read_log("")).suite is None
+    assert sstp.read_cipher(SSTPD.replace("AES128-SHA", "NULL-SHA"), up).suite is None
+    assert sstp.read_cipher("", up).suite is None
+
+
+@pytest.mark.parametrize(("release", "lacks"), [("bullseye", "sstp-client"), ("bookworm", "Python 3.12")])
+def test_sstp_says_which_release_has_it(release: str, lacks: str) -> None:
+    found = sstp.TUNNEL.refusal(sstp.TUNNEL.variant("aes128-gcm"), Place(release, "site-to-site"))
+    assert found is not None
+    assert lacks in found
+    assert "trixie has" in found

@@ -1,6 +1,7 @@
-"""Programs that Debian has not got and images may have beside: built on this host, in locked versions.
+"""Programs that Debian has not got and images may have beside, in locked versions.
 
-An extra is one static program, so that it runs on every release. What is built is kept in the cache.
+They are built on this host as static programs, which run on every release, or come ready made for the Python
+of one. What was built or fetched is kept in the cache.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 from tunnelbench.errors import UserError
 from tunnelbench.lab.bootstrap import BuildStep, Report
@@ -26,6 +30,14 @@ class Crate:
     version: str
     program: str
     """Its file name, under /usr/bin of an image."""
+
+    def runs_on(self, release: str) -> bool:
+        """Everywhere."""
+        return True
+
+    def put(self, built: Path, root: Path) -> None:
+        """Adds what was built to the tree of an image."""
+        shutil.copy2(built, root / "usr/bin")
 
     def built(self, cache: Path, report: Report) -> Path:
         """The static program, from the cache, or built first: a minute or two, and 200 MB while at it.
@@ -75,7 +87,74 @@ class Crate:
             raise UserError(f"{self.crate} could not be built; the last words of cargo were:\n{last_words}")
 
 
-EXTRAS = {"boringtun": Crate("boringtun-cli", "0.7.1", "boringtun-cli")}
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A program in Python that is on PyPI, with a part that was compiled for one version of Python."""
+
+    package: str
+    version: str
+    program: str
+    """Its file name, under /usr/bin of an image."""
+    module: str
+    """The module whose function `run` the program is."""
+    python: str
+    """The version of Python, as `3.13`."""
+    release: str
+    """The Debian release that has it."""
+    sha256: str
+
+    def runs_on(self, release: str) -> bool:
+        """On the release that has its Python."""
+        return release == self.release
+
+    def built(self, cache: Path, report: Report) -> Path:
+        """The wheel, from the cache, or fetched by pip from where this host's pip fetches.
+
+        Raises UserError with pip's last words where it fails.
+        """
+        directory = cache / f"{self.package}-{self.version}-{self.python}"
+        if not directory.exists():
+            cache.mkdir(parents=True, exist_ok=True)
+            report(BuildStep(f"fetching {self.package} {self.version}", 0.0))
+            with TemporaryDirectory(dir=cache, prefix=".fetching-") as scratch:
+                self._fetch(Path(scratch))
+                (Path(scratch) / "wheel").rename(directory)
+        (wheel,) = directory.glob("*.whl")
+        return wheel
+
+    def put(self, built: Path, root: Path) -> None:
+        """Adds the module and its program to the tree of an image."""
+        with ZipFile(built) as wheel:
+            wheel.extractall(root / "usr/lib/python3/dist-packages")
+        program = root / "usr/bin" / self.program
+        program.write_text(f"#!/usr/bin/python3\nfrom {self.module} import run\n\nrun()\n")
+        program.chmod(0o755)
+
+    def _fetch(self, scratch: Path) -> None:
+        requirements = scratch / "requirements.txt"
+        requirements.write_text(f"{self.package}=={self.version} --hash=sha256:{self.sha256}\n")
+        command = [
+            *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"),
+            *("--only-binary", ":all:", "--python-version", self.python, "--implementation", "cp"),
+            *("--platform", "manylinux_2_28_x86_64", "--dest", str(scratch / "wheel")),
+            *("--requirement", str(requirements)),
+        ]
+        finished = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if finished.returncode != 0:
+            last_words = "\n".join(deque(finished.stderr.splitlines(), maxlen=6))
+            raise UserError(
+                f"{self.package} could not be fetched; the last words of pip were:\n{last_words}",
+                advice="Build the image without it.",
+            )
+
+
+EXTRAS: Mapping[str, Crate | Wheel] = {
+    "boringtun": Crate("boringtun-cli", "0.7.1", "boringtun-cli"),
+    "sstp-server": Wheel(
+        *("sstp-server", "0.7.2", "sstpd", "sstpd", "3.13", "trixie"),
+        sha256="4a8d2cc0cd836fe6b3d329e998a68a0665c65a973c67cff32a68dd22415f0665",
+    ),
+}
 """By the names that `tunnelbench image build --with` knows."""
 
 

@@ -117,6 +117,8 @@ def build(
         raise UserError(
             f"an image can't have {', '.join(unknown)}", advice=f"Extras are {', '.join(extras.EXTRAS)}."
         )
+    if absent := [extra for extra in recipe.extras if not extras.EXTRAS[extra].runs_on(recipe.release)]:
+        raise UserError(f"Debian {recipe.release} can't run {', '.join(absent)}")
     try:
         with _build_lock(name, progress) as waited:
             if waited and (built := _read(_images() / name)) is not None:

@@ -100,8 +100,8 @@ def assemble(recipe: Recipe, directory: Path, cache: Path, report: Report) -> Tr
     image_host.run_in_namespaces(["chown", "--recursive", "--no-dereference", "0:0", str(root)])
     if kernel is not None:
         _put_kernel(kernel, root)
-    for program in built.values():
-        shutil.copy2(program, root / "usr/bin")
+    for name, made in built.items():
+        extras.EXTRAS[name].put(made, root)
     modules_version = make_neutral(root)
     image_host.run_in_namespaces(["chroot", str(root), "depmod", modules_version])
     kernel_version = image_host.run_in_namespaces(["chroot", str(root), KERNEL, "--version"]).strip()

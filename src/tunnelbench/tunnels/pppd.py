@@ -142,7 +142,7 @@ def options(negotiation: Negotiation, end: Gateway, *, server: bool) -> Iterator
     yield from ("noaccomp", "nopcomp", "novj")
     yield from (f"mtu {MTU}", f"mru {MTU}")
     yield "+ipv6"
-    yield "debug"
+    yield from ("debug", "nolock")
 
 
 def _compression(negotiation: Negotiation) -> Iterator[str]:
