@@ -19,13 +19,24 @@ INNER_ADDRESSES = (
 
 
 async def join(
-    left: Gateway, right: Gateway, interface: str, cleanup: AsyncExitStack, *, ethernet: bool
+    left: Gateway,
+    right: Gateway,
+    interface: str,
+    cleanup: AsyncExitStack,
+    *,
+    ethernet: bool,
+    right_interface: str | None = None,
 ) -> None:
     """Sets the devices of a program up on both gateways, and routes each site over them.
 
     Over Ethernet the next hop is the other end's address, over IP the device alone says where packets go.
+    `right_interface` is for devices that are not called alike.
     """
-    for end, own, peer in ((left, *INNER_ADDRESSES), (right, *reversed(INNER_ADDRESSES))):
+    ends = (
+        (left, interface, *INNER_ADDRESSES),
+        (right, right_interface or interface, *reversed(INNER_ADDRESSES)),
+    )
+    for end, interface, own, peer in ends:
         await end.node.configure(
             messages.SetLink(interface, up=True),
             *(messages.AddAddress(interface, str(own.interface(family))) for family in Family),
