@@ -21,6 +21,8 @@ from ipaddress import IPv4Address, IPv6Address
 from tunnelbench.lab.features import TUN, Feature
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family
+from tunnelbench.overhead import Encapsulation, Field, Inner, Kind, Layer, Oversize
+from tunnelbench.overhead import layers as formats
 from tunnelbench.tunnels.base import (
     Established,
     Gateway,
@@ -101,6 +103,24 @@ class Fastd(Tunnel):
         check = ("fastd", "--verify-config", "--mode", "tun", "--interface", INTERFACE, "--method", method)
         return Needs(
             programs=frozenset({"fastd"}), features=frozenset({TUN, Feature(f"fastd with {method}", check)})
+        )
+
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """UDP, fastd's header, a packet or frame, and a code of 16 bytes but for the bare methods."""
+        method = _as_fastd(variant.suite).method
+        sizes = {"null": (1, 0), "null@l2tp": (8, 0)}
+        head, code = sizes.get(method, (8, 16))
+        layer = Layer(
+            "fastd",
+            "fastd documentation",
+            (Field("fastd header", head, Kind.TUNNEL),),
+            after=(Field("code", code, Kind.INTEGRITY),),
+        )
+        return Encapsulation(
+            (formats.ip(variant.outer), formats.udp(), layer),
+            Inner.PACKET if variant["device"] == "tun" else Inner.FRAME,
+            inner_mtu=1500,
+            oversize=Oversize.FRAGMENTED_AFTER,
         )
 
     async def up(

@@ -22,6 +22,8 @@ from tunnelbench.lab.features import TUN
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family
+from tunnelbench.overhead import Encapsulation, Field, Kind, Layer
+from tunnelbench.overhead import layers as formats
 from tunnelbench.tunnels.base import (
     EVERYTHING,
     Established,
@@ -47,6 +49,7 @@ _AUTHORITY_DIRECTORY = "/run/nebula-authority"
 _LEFT_ADDRESS, _RIGHT_ADDRESS, _ASKING_ADDRESS = "10.255.0.1", "10.255.0.2", "10.255.0.3"
 """In the mesh: of both ends, and of whoever asks for the cipher."""
 _PREFIX = 29
+_MTU = 1300
 _CIPHERS = {"aes256-gcm": "aes", "chacha20-poly1305": "chachapoly"}
 _CALLED = r'"stage":2.*Handshake message received'
 _ANSWERED = r'"stage":2.*Handshake message sent'
@@ -88,6 +91,16 @@ class Nebula(Tunnel):
         """Nebula, what makes its certificates, what asks for its cipher, and TUN devices."""
         programs = frozenset({"nebula", "nebula-cert", "python3"})
         return Needs(programs=programs, features=frozenset({TUN}))
+
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """UDP, Nebula's header, a packet and the tag of its cipher."""
+        layer = Layer(
+            "Nebula",
+            "Nebula source, package header",
+            (Field("Nebula header", 16, Kind.TUNNEL),),
+            after=(Field("tag", 16, Kind.INTEGRITY),),
+        )
+        return Encapsulation((formats.ip(variant.outer), formats.udp(), layer), inner_mtu=_MTU)
 
     async def up(
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack

@@ -26,6 +26,9 @@ from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.features import TUN, Feature
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family, Site
+from tunnelbench.overhead import Encapsulation, Field, Kind, Layer, Padding
+from tunnelbench.overhead import layers as formats
+from tunnelbench.overhead.algorithms import block_bytes
 from tunnelbench.tunnels.base import (
     Established,
     Gateway,
@@ -123,6 +126,19 @@ class Tinc(Tunnel):
         suite = _as_tinc(variant.suite)
         features = {TUN} if suite.cipher == "none" else {TUN, _has_cipher(suite.cipher)}
         return Needs(programs=frozenset({"tincd", "openssl"}), features=frozenset(features))
+
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """UDP, a sequence number and a frame in whole blocks, and a code: frames even where tinc routes."""
+        block = block_bytes(variant.suite.encryption)
+        layer = Layer(
+            "tinc",
+            "tinc 1.0 manual",
+            (Field("sequence number", 4, Kind.TUNNEL), Field("Ethernet header", 14, Kind.LINK)),
+            Padding(block, counted=18, minimum=1) if block > 1 else None,
+            (Field("code", 0 if variant.suite.integrity == "none" else 4, Kind.INTEGRITY),),
+        )
+        layers = (formats.ip(variant.outer), formats.udp(), layer)
+        return Encapsulation(layers, compresses=variant["compression"] != "none")
 
     async def up(
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
