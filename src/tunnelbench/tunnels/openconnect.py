@@ -16,6 +16,7 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 
 from tunnelbench.lab.features import TUN
 from tunnelbench.lab.program import Program
@@ -33,7 +34,7 @@ from tunnelbench.tunnels.base import (
     suites,
 )
 from tunnelbench.tunnels.certificates import Authority, Identity
-from tunnelbench.tunnels.daemons import place_files, printed, seconds_between, start_daemon
+from tunnelbench.tunnels.daemons import all_print, place_files, printed, seconds_between, start_daemon
 from tunnelbench.tunnels.openconnect_read_back import read_log, read_sessions
 
 INTERFACE = "openconnect0"
@@ -90,6 +91,7 @@ class Openconnect(Tunnel):
         Option("compression", ("none", "lz4"), "How each packet is compressed before encryption."),
     )
     outer_families = frozenset(Family)
+    topologies = frozenset({"site-to-site", "host-to-host", "remote-access"})
 
     def in_kernel(self, variant: Variant) -> bool:
         """Never."""
@@ -105,12 +107,29 @@ class Openconnect(Tunnel):
         """Starts the server, then the client, which logs in."""
         authority = Authority()
         users = {left.site.gateway: _site_user(left)}
-        server = await _start_server(right, users, authority, variant, cleanup)
+        server = await _start_server(right, _POOLS, users, authority, variant, cleanup)
         client = await _start_client(left, right, authority, variant, cleanup)
         for line in (_UP[variant["carrier"]], _DEVICE_UP):
             await client.line(line, READY_SECONDS)
         await left.route_to_peer(cleanup, interface=INTERFACE)
         return _established(right, server, (client,), variant)
+
+    async def serve(
+        self, server: Gateway, clients: Sequence[Gateway], variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
+        """Starts the server, which knows each client's address, then all clients at once."""
+        authority = Authority()
+        users = {client.site.gateway: _remote_user(client) for client in clients}
+        pools = [clients[0].site.inside.network(family) for family in Family]
+        daemon = await _start_server(server, pools, users, authority, variant, cleanup)
+        programs = await asyncio.gather(
+            *(_start_client(client, server, authority, variant, cleanup) for client in clients)
+        )
+        for line in (_UP[variant["carrier"]], _DEVICE_UP):
+            await all_print(line, programs, READY_SECONDS)
+        for client in clients:
+            await client.route_to_peer(cleanup, interface=INTERFACE)
+        return _established(server, daemon, programs, variant)
 
 
 TUNNEL = Openconnect()
@@ -134,6 +153,7 @@ def _established(
         for client in clients:
             await client.line(_UP[carrier], READY_SECONDS, after=asked)
 
+    handshakes = [seconds_between(client, "^POST ", [client], _UP[carrier]) for client in clients]
     transports = ("tcp", "udp") if carrier == "dtls" else ("tcp",)
     return Established(
         wire=frozenset(f"{variant.outer} {transport} {PORT}" for transport in transports),
@@ -142,7 +162,7 @@ def _established(
         facts={"carrier": carrier, "compression": variant["compression"]},
         compresses=variant["compression"] != "none",
         rekey=rekey,
-        handshake_seconds=seconds_between(clients[-1], "^POST ", clients[-1:], _UP[carrier]),
+        handshake_seconds=max((seconds for seconds in handshakes if seconds is not None), default=None),
     )
 
 
@@ -160,12 +180,27 @@ def _site_user(client: Gateway) -> str:
     return "".join(f"iroute = {network}\n" for network in networks)
 
 
+def _remote_user(client: Gateway) -> str:
+    """What the server is to know of a client that is alone: the address that it gets."""
+    return "".join(f"explicit-{family} = {client.site.inside.address(family)}\n" for family in Family)
+
+
+_Pools = Sequence[IPv4Network | IPv6Network]
+_POOLS: _Pools = (IPv4Network("10.255.0.0/24"), IPv6Network("fd00:ff::/64"))
+"""Where clients get addresses from that have a network behind them."""
+
+
 async def _start_server(
-    end: Gateway, users: Mapping[str, str], authority: Authority, variant: Variant, cleanup: AsyncExitStack
+    end: Gateway,
+    pools: _Pools,
+    users: Mapping[str, str],
+    authority: Authority,
+    variant: Variant,
+    cleanup: AsyncExitStack,
 ) -> Program:
     identity = authority.issue(end.site.gateway, "server")
     files = {
-        "ocserv.conf": "\n".join(_server_configuration(end, variant)).encode(),
+        "ocserv.conf": "\n".join(_server_configuration(end, pools, variant)).encode(),
         "route": _route_script(end).encode(),
         **_pem(authority, identity),
     }
@@ -180,7 +215,7 @@ async def _start_server(
     return server
 
 
-def _server_configuration(end: Gateway, variant: Variant) -> Iterable[str]:
+def _server_configuration(end: Gateway, pools: _Pools, variant: Variant) -> Iterable[str]:
     yield 'auth = "certificate"'
     yield "cert-user-oid = 2.5.4.3"
     yield f"listen-host = {end.outside}"
@@ -195,8 +230,8 @@ def _server_configuration(end: Gateway, variant: Variant) -> Iterable[str]:
     yield f"pid-file = {SERVER_DIRECTORY}/pid"
     yield from ("use-occtl = true", f"occtl-socket-file = {SERVER_DIRECTORY}/control")
     yield "device = ocserv"
-    yield "ipv4-network = 10.255.0.0/24"
-    yield from ("ipv6-network = fd00:ff::/64", "ipv6-subnet-prefix = 128")
+    yield from (f"ipv{network.version}-network = {network}" for network in pools)
+    yield "ipv6-subnet-prefix = 128"
     yield "ping-leases = false"
     yield f"config-per-user = {SERVER_DIRECTORY}/users/"
     # Clients that come from one address, or all at once, are no attack here.
