@@ -9,7 +9,7 @@ from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import Place
 from tunnelbench.tunnels.strongswan_associations import installed, read_associations
 from tunnelbench.tunnels.strongswan_configuration import Protection, daemon_settings
-from tunnelbench.tunnels.strongswan_read_back import in_kernel, in_use
+from tunnelbench.tunnels.strongswan_read_back import at_kernel, in_use
 
 EXCHANGE = (
     "list-sa event {gateways {uniqueid=1 version=2 state=ESTABLISHED local-host=fd00::1 local-port=500 "
@@ -91,11 +91,11 @@ def test_the_newest_pair_is_in_use() -> None:
 
 
 def test_of_the_kernel_only_charons_own_associations_count_and_keys_stay_there() -> None:
-    read = in_kernel(COMPRESSED_IN_KERNEL, read_associations(COMPRESSED))
+    read = at_kernel(COMPRESSED_IN_KERNEL, read_associations(COMPRESSED))
     assert read.suite == "aes128-sha256"
     assert read.facts["compression"] == "deflate"
     assert "702c7830" not in read.text
-    assert in_kernel(COMPRESSED_IN_KERNEL, read_associations(AH)).suite is None
+    assert at_kernel(COMPRESSED_IN_KERNEL, read_associations(AH)).suite is None
 
 
 def test_every_suite_has_a_name_of_its_own_at_strongswan() -> None:

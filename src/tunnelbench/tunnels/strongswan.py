@@ -12,6 +12,7 @@ TUN device with an MTU of 1400. It queues packets without bound.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
@@ -20,6 +21,7 @@ from tunnelbench.lab.features import TUN, Feature, link_kind
 from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Encapsulation, Inner
 from tunnelbench.overhead import layers as formats
+from tunnelbench.tunnels import strongswan_remote_access as remote_access
 from tunnelbench.tunnels import xfrm
 from tunnelbench.tunnels.base import (
     Established,
@@ -27,6 +29,7 @@ from tunnelbench.tunnels.base import (
     Needs,
     Option,
     Place,
+    ReadBack,
     Traffic,
     Tunnel,
     Variant,
@@ -35,8 +38,9 @@ from tunnelbench.tunnels.base import (
 )
 from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 from tunnelbench.tunnels.strongswan_configuration import BETWEEN_GATEWAYS, Child, Connection, Protection
-from tunnelbench.tunnels.strongswan_daemon import PROGRAMS, protect
+from tunnelbench.tunnels.strongswan_daemon import PROGRAMS, Protected, protect
 from tunnelbench.tunnels.strongswan_read_back import read_back
+from tunnelbench.tunnels.strongswan_remote_access import Served
 
 INTERFACE = "ipsec0"
 """Where packets go in: the device of kernel-libipsec, or that of a steering that has one."""
@@ -73,6 +77,7 @@ class StrongSwan(Tunnel):
     suites = suites(*(suite for suite in ESP_SUITES.values() if as_esp(suite).strongswan))
     options = _OPTIONS
     outer_families = frozenset(Family)
+    topologies = frozenset({"site-to-site", "host-to-host", "remote-access"})
 
     def in_kernel(self, variant: Variant) -> bool:
         """As its option says."""
@@ -95,6 +100,10 @@ class StrongSwan(Tunnel):
             return (
                 "in transport mode packets keep their own IP version on the wire, so there is none to choose"
             )
+        if place.topology == "remote-access" and variant["version"] == "ikev1":
+            return "clients get their addresses by IKEv2; for IKEv1 that never became a standard"
+        if place.topology == "remote-access" and variant["steering"] != "policy":
+            return f"{variant['steering']} is made here for two gateways, not for a server of many clients"
         if variant["protocol"] == "ah" and variant.suite.encrypts:
             return "AH encrypts nothing: ask for a suite without encryption, such as null-sha1"
         if variant["protocol"] == "ah" and variant["nat-traversal"] == "yes":
@@ -125,22 +134,22 @@ class StrongSwan(Tunnel):
             for end in (left, right):
                 await end.route_to_peer(cleanup, interface=INTERFACE)
 
-        return Established(
-            wire=_wire(variant),
-            read_back=partial(read_back, protected),
-            programs=protected.programs,
-            facts={
-                "IKE version": variant["version"],
-                "DH group": variant["group"],
-                "protocol": variant["protocol"],
-                "mode": variant["mode"],
-                "compression": variant["compression"],
-                "NAT traversal": variant["nat-traversal"],
-            },
-            compresses=variant["compression"] != "none",
-            rekey=protected.rekey,
-            handshake_seconds=protected.handshake_seconds,
-        )
+        return _established(protected, partial(read_back, protected), variant)
+
+    async def serve(
+        self, server: Gateway, clients: Sequence[Gateway], variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
+        """Has all clients initiate, who are given their inside addresses, and leads packets there."""
+        interface = INTERFACE if variant["data-plane"] == "user-space" else None
+        if interface is None:
+            for end in (server, *clients):
+                await xfrm.load_modules(end.node, _steps(variant), variant.outer, cleanup)
+        served = await remote_access.serve(server, clients, _protection(variant), cleanup)
+        await remote_access.route_to_clients(server, clients, interface, cleanup)
+        for client in clients:
+            via = None if interface else {family: client.peer.outside.address(family) for family in Family}
+            await client.route_to_peer(cleanup, interface=interface, via=via)
+        return _established(served, served.read_back, variant)
 
     def encapsulation(self, variant: Variant) -> Encapsulation:
         """Without IPComp's header, which only payload gets that shrinks."""
@@ -157,6 +166,27 @@ class StrongSwan(Tunnel):
 
 
 TUNNEL = StrongSwan()
+
+
+def _established(
+    protected: Protected | Served, read: Callable[[], Awaitable[ReadBack]], variant: Variant
+) -> Established:
+    return Established(
+        wire=_wire(variant),
+        read_back=read,
+        programs=protected.programs,
+        facts={
+            "IKE version": variant["version"],
+            "DH group": variant["group"],
+            "protocol": variant["protocol"],
+            "mode": variant["mode"],
+            "compression": variant["compression"],
+            "NAT traversal": variant["nat-traversal"],
+        },
+        compresses=variant["compression"] != "none",
+        rekey=protected.rekey,
+        handshake_seconds=protected.handshake_seconds,
+    )
 
 
 def _refusal_of_libipsec(variant: Variant) -> str | None:

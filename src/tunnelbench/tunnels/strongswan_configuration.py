@@ -121,6 +121,7 @@ def daemon_settings(protection: Protection) -> str:
         "load": " ".join((*_DATA_PLANES[protection.data_plane], *_PLUGINS)),
         # Routes are ours, so that a daemon that is killed leaves none.
         "install_routes": "no",
+        **({"install_virtual_ip_on": "lo"} if protection.data_plane == "kernel" else {}),
         "routing_table": 0,
         # Twofish and Serpent have numbers for private use, which are for peers of the same make.
         "send_vendor_id": "yes",
@@ -129,22 +130,23 @@ def daemon_settings(protection: Protection) -> str:
         "plugins": {"vici": {"socket": SOCKET}, "openssl": {"load_legacy": "yes"}},
     }
     tool: Section = {"load": "pem pkcs1 pkcs8 x509 openssl random", "socket": SOCKET}
-    return _written({"charon-systemd": daemon, "swanctl": tool})
+    return written({"charon-systemd": daemon, "swanctl": tool})
 
 
 def connections(end: Gateway, protection: Protection, credentials: Credentials) -> str:
     """swanctl.conf(5)."""
     secrets: Section = {"ike-peer": {"secret": credentials.shared}} if credentials.shared else {}
     of_all = {
-        connection.name: _connection(end, connection, protection, credentials)
+        connection.name: connection_settings(end, connection, protection, credentials)
         for connection in protection.connections
     }
-    return _written({"connections": of_all, "secrets": secrets})
+    return written({"connections": of_all, "secrets": secrets})
 
 
-def _connection(
+def connection_settings(
     end: Gateway, connection: Connection, protection: Protection, credentials: Credentials
 ) -> Section:
+    """What one end says of a connection, below its name in swanctl.conf(5)."""
     own, peer = (connection.address(site, end.outer) for site in (end.site, end.peer))
     own_name, peer_name, certificate = own, peer, {}
     if credentials.own:
@@ -175,12 +177,13 @@ def _child(end: Gateway, child: Child, protection: Protection) -> Section:
     }
 
 
-def _written(section: Section, depth: int = 0) -> str:
+def written(section: Section, depth: int = 0) -> str:
+    """As strongSwan's files have it."""
     lines = ""
     for name, value in section.items():
         indent = "  " * depth
         if isinstance(value, Mapping):
-            lines += f"{indent}{name} {{\n{_written(value, depth + 1)}{indent}}}\n"
+            lines += f"{indent}{name} {{\n{written(value, depth + 1)}{indent}}}\n"
         else:
             lines += f"{indent}{name} = {value}\n"
     return lines

@@ -17,7 +17,7 @@ from tunnelbench.lab.program import Program
 from tunnelbench.tunnels import xfrm
 from tunnelbench.tunnels.base import Gateway
 from tunnelbench.tunnels.certificates import Authority
-from tunnelbench.tunnels.daemons import all_print, place_files, seconds_between, start_daemon
+from tunnelbench.tunnels.daemons import all_print, place_files, start_daemon
 from tunnelbench.tunnels.strongswan_associations import IkeAssociation, installed, read_associations
 from tunnelbench.tunnels.strongswan_configuration import (
     DIRECTORY,
@@ -34,6 +34,9 @@ READY_SECONDS = 20.0
 
 _ENVIRONMENT = {"STRONGSWAN_CONF": f"{DIRECTORY}/strongswan.conf", "SWANCTL_DIR": DIRECTORY}
 _LOOK_EVERY_SECONDS = 0.02
+
+Pairs = frozenset[frozenset[str]]
+"""Of security parameter indices, one of each direction."""
 
 
 @dataclass(frozen=True)
@@ -85,27 +88,8 @@ class Protected:
 
     async def rekey(self) -> None:
         """Has the left end replace all keys of packets; returns once both use new ones."""
-        old = await self._pairs()
-        for child in self.protection.children:
-            await self.ends[0].rekey(child.name)
-        deadline = asyncio.get_running_loop().time() + READY_SECONDS
-        while not await self._replaced(old):
-            if asyncio.get_running_loop().time() > deadline:
-                log = self.programs[0].log_tail()
-                raise NodeError(f"no new keys within {READY_SECONDS:g} s; the last lines:\n{log}")
-            await asyncio.sleep(_LOOK_EVERY_SECONDS)
-
-    async def _replaced(self, old: frozenset[frozenset[str]]) -> bool:
-        new = await self._pairs()
-        return len(new) == len(old) and not new & old
-
-    async def _pairs(self) -> frozenset[frozenset[str]]:
-        """The indices of the associations that both ends have in use, by pairs; empty where they differ."""
-        left, right = [
-            frozenset(child.indices for child in installed(associations))
-            for _, associations in await asyncio.gather(*(end.associations() for end in self.ends))
-        ]
-        return left if left == right else frozenset()
+        left, right = self.ends
+        await rekey([left], right, [child.name for child in self.protection.children])
 
 
 async def protect(
@@ -115,45 +99,24 @@ async def protect(
 
     Keys are fresh on each call. What the daemons leave behind in a kernel when they die goes with `cleanup`.
     """
-    credentials = _fresh_credentials(left, right, protection)
-    ends = [await _start(end, protection, credentials[end.site.gateway], cleanup) for end in (left, right)]
-    await all_print("loaded plugins", [end.program for end in ends], READY_SECONDS)
-    for end in ends:
-        await end.load()
-    first, *_ = [await _agree(child.name, ends) for child in protection.children]
-    return Protected((ends[0], ends[1]), protection, handshake_seconds=first)
+    credentials = fresh_credentials([end.site.gateway for end in (left, right)], protection)
+    ends: list[Charon] = []
+    for end in (left, right):
+        own = credentials[end.site.gateway]
+        ends.append(await start(end, protection, connections(end, protection, own), own, cleanup))
+    await load_all(ends)
+    client, server = ends
+    first, *_ = [await agree(client, server, child.name) for child in protection.children]
+    return Protected((client, server), protection, handshake_seconds=first)
 
 
-async def _agree(child: str, ends: Sequence[Charon]) -> float | None:
-    """Has the first end initiate; returns the seconds until both have the child."""
-    programs = [end.program for end in ends]
-    established = rf"CHILD_SA {child}\{{\d+\}} established"
-    try:
-        await ends[0].initiate(child)
-        await all_print(established, programs, READY_SECONDS)
-    except NodeError as error:
-        logs = "".join(f"\n{end.node.name}:\n{end.program.log_tail()}" for end in ends)
-        raise NodeError(f"{error}; the last lines of both ends:{logs}") from error
-    return seconds_between(programs[0], "initiating", programs, established)
-
-
-def _fresh_credentials(left: Gateway, right: Gateway, protection: Protection) -> Mapping[str, Credentials]:
-    names = [end.site.gateway for end in (left, right)]
-    if protection.authentication == "psk":
-        return dict.fromkeys(names, Credentials(shared=secrets.token_hex(32)))
-    authority = Authority()
-    return {
-        name: Credentials(own=authority.issue(name, "server"), authority=authority.certificate)
-        for name in names
-    }
-
-
-async def _start(
-    end: Gateway, protection: Protection, credentials: Credentials, cleanup: AsyncExitStack
+async def start(
+    end: Gateway, protection: Protection, connections: str, credentials: Credentials, cleanup: AsyncExitStack
 ) -> Charon:
+    """Starts a daemon, which knows of the connections when it is told to load them."""
     files = {
         "strongswan.conf": daemon_settings(protection).encode(),
-        "swanctl.conf": connections(end, protection, credentials).encode(),
+        "swanctl.conf": connections.encode(),
         **credentials.files,
     }
     await place_files(end.node, DIRECTORY, files, cleanup)
@@ -162,3 +125,67 @@ async def _start(
         cleanup.push_async_callback(xfrm.forget, end.node)
     program = await start_daemon(end.node, cleanup, "charon-systemd", environment=_ENVIRONMENT)
     return Charon(end.node, program)
+
+
+async def load_all(ends: Sequence[Charon]) -> None:
+    """Waits for all daemons to be ready, and has them load their connections."""
+    await all_print("loaded plugins", [end.program for end in ends], READY_SECONDS)
+    await asyncio.gather(*(end.load() for end in ends))
+
+
+async def agree(client: Charon, server: Charon, child: str, of_server: str = "") -> float | None:
+    """Has the first end initiate; returns the seconds until both have the child.
+
+    `of_server`, a regular expression, tells the server's word of this child from its words of others.
+    """
+    established = rf"CHILD_SA {child}\{{\d+\}} established"
+    at_server = f"{established}.*{of_server}"
+    try:
+        await client.initiate(child)
+        await all_print(established, [client.program], READY_SECONDS)
+        await all_print(at_server, [server.program], READY_SECONDS)
+    except NodeError as error:
+        logs = "".join(f"\n{end.node.name}:\n{end.program.log_tail()}" for end in (client, server))
+        raise NodeError(f"{error}; the last lines of both ends:{logs}") from error
+    ends = (client.program.heard(established), server.program.heard(at_server))
+    begun = client.program.heard("initiating")
+    heard = [end for end in ends if end is not None]
+    return max(heard) - begun if begun is not None and len(heard) == len(ends) else None
+
+
+async def rekey(clients: Sequence[Charon], server: Charon, children: Sequence[str]) -> None:
+    """Has all clients replace their packets' keys; returns once both ends of all use new ones."""
+    old = await _pairs(clients, server)
+    for client in clients:
+        for child in children:
+            await client.rekey(child)
+    deadline = asyncio.get_running_loop().time() + READY_SECONDS
+    while not _replaced(old, await _pairs(clients, server)):
+        if asyncio.get_running_loop().time() > deadline:
+            log = server.program.log_tail()
+            raise NodeError(f"no new keys within {READY_SECONDS:g} s; the last lines:\n{log}")
+        await asyncio.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _replaced(old: Pairs, new: Pairs) -> bool:
+    return len(new) == len(old) and not new & old
+
+
+async def _pairs(clients: Sequence[Charon], server: Charon) -> Pairs:
+    """The indices of the associations that both ends have in use, by pairs; none where they differ."""
+    at_server, *at_clients = [
+        frozenset(child.indices for child in installed(associations))
+        for _, associations in await asyncio.gather(*(end.associations() for end in (server, *clients)))
+    ]
+    return at_server if at_server == frozenset().union(*at_clients) else frozenset()
+
+
+def fresh_credentials(names: Sequence[str], protection: Protection) -> Mapping[str, Credentials]:
+    """New certificates of one new authority by gateway; or one key that all share."""
+    if protection.authentication == "psk":
+        return dict.fromkeys(names, Credentials(shared=secrets.token_hex(32)))
+    authority = Authority()
+    return {
+        name: Credentials(own=authority.issue(name, "server"), authority=authority.certificate)
+        for name in names
+    }

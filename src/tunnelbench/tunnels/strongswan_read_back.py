@@ -22,15 +22,19 @@ _HASHES = {"MD5": "MD5", "SHA-1": "SHA1", "SHA-256": "SHA2_256", "SHA-384": "SHA
 
 async def read_back(protected: Protected) -> ReadBack:
     """What both daemons say, and both kernels where they encrypt."""
-    return ReadBack.agreed(await asyncio.gather(*(_read_end(end, protected) for end in protected.ends)))
+    protection = protected.protection
+    expected = len(protection.children)
+    ends = [read_end(end, expected, in_kernel=protection.data_plane == "kernel") for end in protected.ends]
+    return ReadBack.agreed(await asyncio.gather(*ends))
 
 
-async def _read_end(end: Charon, protected: Protected) -> ReadBack:
+async def read_end(end: Charon, expected: int, *, in_kernel: bool) -> ReadBack:
+    """What one daemon says of so many pairs of associations, and its kernel if that encrypts."""
     text, associations = await end.associations()
-    said = in_use(text, associations, len(protected.protection.children))
-    if protected.protection.data_plane != "kernel":
+    said = in_use(text, associations, expected)
+    if not in_kernel:
         return said
-    shown = in_kernel((await end.node.run("ip", "xfrm", "state", "list")).text, associations)
+    shown = at_kernel((await end.node.run("ip", "xfrm", "state", "list")).text, associations)
     return ReadBack(
         said.suite if said.suite == shown.suite else None,
         f"{said.text}\n{shown.text}",
@@ -48,7 +52,7 @@ def in_use(text: str, associations: Sequence[IkeAssociation], expected: int) -> 
     return _common(text, readings if len(readings) == expected else [])
 
 
-def in_kernel(state: str, associations: Sequence[IkeAssociation]) -> ReadBack:
+def at_kernel(state: str, associations: Sequence[IkeAssociation]) -> ReadBack:
     """What the kernel's associations (ip-xfrm(8)) with the same indices as charon's have in common."""
     readings = [
         xfrm.read_state(xfrm.with_indices(state, _indices(child))) for child in installed(associations)
