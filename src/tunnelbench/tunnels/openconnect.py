@@ -21,6 +21,9 @@ from ipaddress import IPv4Network, IPv6Network
 from tunnelbench.lab.features import TUN
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family
+from tunnelbench.overhead import Encapsulation
+from tunnelbench.overhead import layers as formats
+from tunnelbench.overhead.algorithms import is_cbc
 from tunnelbench.tunnels.base import (
     Established,
     Gateway,
@@ -100,6 +103,19 @@ class Openconnect(Tunnel):
     def needs(self, variant: Variant) -> Needs:
         """ocserv with the tool that asks it, openconnect, and TUN devices."""
         return Needs(programs=frozenset({"ocserv", "occtl", "openconnect"}), features=frozenset({TUN}))
+
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """UDP, a record of DTLS 1.2, and one byte for the kind of packet.
+
+        Ciphers with blocks, and packets in TLS, are not described.
+        """
+        suite = variant.suite
+        if variant["carrier"] != "dtls" or is_cbc(suite.encryption):
+            raise NotImplementedError(f"{self.name}/{suite.name} over {variant['carrier']} is not described")
+        record = formats.dtls_record(suite.encryption, suite.integrity)
+        kind = formats.header("CSTP kind of packet", "draft-mavrogiannopoulos-openconnect", 1)
+        layers = (formats.ip(variant.outer), formats.udp(), record, kind)
+        return Encapsulation(layers, compresses=variant["compression"] != "none")
 
     async def up(
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
