@@ -201,3 +201,17 @@ def test_it_shows_what_the_load_generators_do_on_their_own(page: Page) -> None:
     assert "The load generators on their own" in text
     assert "7000" in text
     assert "not measured: none of 4 datagrams arrived" in text
+
+
+def test_cryptography_alone_stands_beside_what_was_reached(tmp_path: Path) -> None:
+    with CampaignData(write_campaign(tmp_path)) as data:
+        content = collect(data)
+    by_tunnel = {row.tunnel: row for row in content.cryptography}
+    timed = by_tunnel["ipsec-manual/aes128-sha1"]
+    assert timed.allows == pytest.approx(1000.0)
+    assert timed.reached is not None
+    assert timed.share == pytest.approx(timed.reached / 1000.0)
+    assert by_tunnel["wireguard-go/chacha20-poly1305"].share is None
+    text = Page(render(content, [])).text
+    assert "Cryptography on its own" in text
+    assert "not timed: OpenSSL has no Salsa20" in text

@@ -26,7 +26,7 @@ from store_records import (
     void_trial,
 )
 
-from tunnelbench.store.model import InstanceRecord, TrialRecord, WarningRecord
+from tunnelbench.store.model import CryptographyRecord, InstanceRecord, TrialRecord, WarningRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.cells import Treatment
 from tunnelbench.study.points import Point
@@ -231,3 +231,15 @@ def test_refused_instances_keep_their_evidence(tmp_path: Path) -> None:
 def test_trials_that_could_mislead_are_refused(broken: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"trial|finite"):
         replace(trial(), **broken)
+
+
+def test_cryptography_comes_back(tmp_path: Path) -> None:
+    treatment = CELL.treatment
+    records = (
+        CryptographyRecord(treatment, "kernel", "AES-128-CBC", "HMAC-SHA-1-96", "Linux 6.1.176", 0.0, 7.25),
+        CryptographyRecord(treatment, "namespace", "Salsa20", "umac", "OpenSSL", None, None, "no Salsa20"),
+    )
+    with create(tmp_path) as store:
+        store.add_cryptography(records)
+    with CampaignData(tmp_path) as data:
+        assert data.cryptography() == records

@@ -12,6 +12,7 @@ from pathlib import Path
 from tunnelbench.campaign.calibration import calibrate, settings
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.course import Course
+from tunnelbench.campaign.cryptography import encrypting, time_cryptography
 from tunnelbench.campaign.labs import Labs
 from tunnelbench.campaign.machine import versions
 from tunnelbench.campaign.observer import Observer
@@ -183,6 +184,7 @@ async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) ->
     course = Course(prepared.plan, prepared.method, study.socket, prepared.contents, reasons)
     try:
         course = replace(course, calibrations=await _calibrated(store, prepared, course, observer))
+        await _time_cryptography(store, prepared, observer)
         async with Labs(study.about.topology, _shaping(study), prepared.images) as labs:
             why = await run_plan(course, labs, store, observer)
     except asyncio.CancelledError:
@@ -209,6 +211,17 @@ async def _calibrated(
     found = await calibrate(wanted, prepared.images, course)
     store.add_calibrations(found)
     return found
+
+
+async def _time_cryptography(store: CampaignStore, prepared: _Prepared, observer: Observer) -> None:
+    """How fast the tunnels' cryptography is alone, timed once in a campaign."""
+    with CampaignData(store.directory) as data:
+        known = data.cryptography()
+    wanted = encrypting(prepared.plan)
+    if known or not wanted:
+        return
+    observer.cryptography_began(len(wanted))
+    store.add_cryptography(await time_cryptography(wanted, prepared.images))
 
 
 def _finish_if_possible(store: CampaignStore, error: UserError) -> None:

@@ -20,6 +20,10 @@ class Observer(Protocol):
         """The load generators are being measured on their own, with so many settings."""
         ...
 
+    def cryptography_began(self, count: int) -> None:
+        """The ciphers and integrity checks of so many tunnels are being timed on their own."""
+        ...
+
     def instance_began(self, instance: PlannedInstance) -> None:
         """A tunnel is being brought up."""
         ...
@@ -44,6 +48,9 @@ class Silent:
         """Shows nothing."""
 
     def calibration_began(self, count: int) -> None:
+        """Shows nothing."""
+
+    def cryptography_began(self, count: int) -> None:
         """Shows nothing."""
 
     def instance_began(self, instance: PlannedInstance) -> None:

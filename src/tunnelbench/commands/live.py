@@ -66,6 +66,10 @@ class LiveView:
         """Shows that the load generators are being measured."""
         self._now = f"the load generators on their own, with {count} settings"
 
+    def cryptography_began(self, count: int) -> None:
+        """Shows that ciphers are being timed."""
+        self._now = f"the cryptography of {count} {'tunnel' if count == 1 else 'tunnels'} on its own"
+
     def instance_began(self, instance: PlannedInstance) -> None:
         """Shows which tunnel comes up."""
         self._began = time.monotonic()

@@ -13,7 +13,8 @@ from tunnelbench.store.model import CalibrationRecord
 def report_json(content: Content) -> str:
     """One object: `campaign`, `outcomes`, `results` (one per cell and runtime), `unmeasured`, `warnings`,
     `packet_logs` (one per file),
-    `calibrations` (what the load generators did on their own).
+    `calibrations` (what the load generators did on their own), `cryptography` (what that of each tunnel would
+    allow alone).
 
     Results of one point and runtime stand together, the best first by the metric that `ranked_by` names.
     """
@@ -26,6 +27,7 @@ def report_json(content: Content) -> str:
         "bringing": content.bringing,
         "packet_logs": content.packet_logs.to_dicts(),
         "calibrations": [_calibration(record) for record in content.calibrations],
+        "cryptography": content.cryptography,
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 

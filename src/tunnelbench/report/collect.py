@@ -13,11 +13,13 @@ import polars
 from tunnelbench.analysis.checks import warnings_about
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.summary import summarise
+from tunnelbench.ciphers.cost import Cost
 from tunnelbench.report.content import (
     LESS_IS_BETTER,
     OUTCOMES,
     Bringing,
     Content,
+    Cryptography,
     Doubt,
     Estimate,
     Proof,
@@ -26,7 +28,7 @@ from tunnelbench.report.content import (
     Unmeasured,
 )
 from tunnelbench.report.wording import point_title, printable, some_of
-from tunnelbench.store.model import RekeyRecord
+from tunnelbench.store.model import CryptographyRecord, RekeyRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
@@ -68,6 +70,7 @@ def collect(data: CampaignData) -> Content:
         processor=processor,
         packet_logs=data.packet_logs(),
         calibrations=data.calibrations(),
+        cryptography=tuple(_cryptography(data.cryptography(), results, names)),
     )
 
 
@@ -278,6 +281,32 @@ def _doubts(warnings: polars.DataFrame, names: Names) -> Iterable[Doubt]:
 def _doubts_about(trials: polars.DataFrame, summary: polars.DataFrame) -> Iterable[Doubt]:
     for warning in warnings_about(trials, summary):
         yield Doubt(None, warning.kind, warning.message, warning.advice, 1)
+
+
+def _cryptography(
+    records: Iterable[CryptographyRecord], results: Iterable[Result], names: Names
+) -> Iterable[Cryptography]:
+    reached: dict[Place, float] = {}
+    for result in results:
+        if result.point.question == "throughput" and result.throughput is not None:
+            place = (result.treatment, result.runtime)
+            reached[place] = max(reached.get(place, 0.0), result.throughput.median)
+    for record in records:
+        allows = None
+        if record.ns_per_packet is not None and record.ns_per_byte is not None:
+            allows = Cost(record.ns_per_packet, record.ns_per_byte).mbit_per_second()
+        yield Cryptography(
+            names[record.treatment],
+            record.runtime,
+            record.encryption,
+            record.integrity,
+            record.implementation,
+            record.ns_per_packet,
+            record.ns_per_byte,
+            allows,
+            reached.get((record.treatment, record.runtime)),
+            record.reason,
+        )
 
 
 def _treatment(row: Row) -> Treatment:

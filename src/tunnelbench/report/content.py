@@ -177,6 +177,30 @@ class Bringing:
 
 
 @dataclass(frozen=True)
+class Cryptography:
+    """What a tunnel's cryptography would allow alone, and what the tunnel reached."""
+
+    tunnel: str
+    runtime: str
+    encryption: str
+    integrity: str
+    implementation: str
+    ns_per_packet: float | None
+    ns_per_byte: float | None
+    allows: float | None
+    """Mbit/s of one processor that has nothing else to do, at 1400 bytes."""
+    reached: float | None
+    """Mbit/s: the highest median throughput of all points."""
+    reason: str | None
+    """Why it was not timed."""
+
+    @property
+    def share(self) -> float | None:
+        """What was reached of what cryptography allows."""
+        return self.reached / self.allows if self.reached is not None and self.allows else None
+
+
+@dataclass(frozen=True)
 class Content:
     """Everything that a report says."""
 
@@ -196,3 +220,4 @@ class Content:
     """One row per file of single packets: the trial that it belongs to, who wrote it, its name and size."""
     calibrations: tuple[CalibrationRecord, ...]
     """What the load generators could do with nothing between the hosts."""
+    cryptography: tuple[Cryptography, ...] = ()

@@ -121,6 +121,22 @@ class CalibrationRecord:
 
 
 @dataclass(frozen=True)
+class CryptographyRecord:
+    """What the cipher and the integrity check of a tunnel take alone, on a node like its gateways."""
+
+    treatment: Treatment
+    runtime: str
+    encryption: str
+    integrity: str
+    implementation: str
+    """Such as `Linux 6.1.176` or `OpenSSL 3.0.17`."""
+    ns_per_packet: float | None
+    ns_per_byte: float | None
+    reason: str | None = None
+    """Why there are no times, where there are none."""
+
+
+@dataclass(frozen=True)
 class TrialRecord:
     """One stretch of measured traffic inside an instance.
 

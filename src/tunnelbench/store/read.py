@@ -14,7 +14,14 @@ import polars
 
 from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_errors
 from tunnelbench.store.lock import is_being_written
-from tunnelbench.store.model import CalibrationRecord, CampaignRecord, CampaignState, RekeyRecord, Versions
+from tunnelbench.store.model import (
+    CalibrationRecord,
+    CampaignRecord,
+    CampaignState,
+    CryptographyRecord,
+    RekeyRecord,
+    Versions,
+)
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
@@ -129,6 +136,20 @@ class CampaignData:
                 reason,
             )
             for image, mtu, metrics, reason, *levels in rows
+        )
+
+    def cryptography(self) -> tuple[CryptographyRecord, ...]:
+        """What the cryptography of tunnels takes alone."""
+        rows = self._connection.execute(
+            "SELECT runtime, encryption, integrity, implementation, ns_per_packet, ns_per_byte, reason, "
+            f"{', '.join(_TREATMENT)} FROM cryptography ORDER BY id"
+        )
+        return tuple(
+            CryptographyRecord(
+                Treatment.model_validate(dict(zip(_TREATMENT, levels, strict=True))),
+                *(runtime, encryption, integrity, implementation, ns_per_packet, ns_per_byte, reason),
+            )
+            for runtime, encryption, integrity, implementation, ns_per_packet, ns_per_byte, reason, *levels in rows
         )
 
     def cells(self) -> polars.DataFrame:

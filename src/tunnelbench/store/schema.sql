@@ -65,6 +65,27 @@ CREATE TABLE calibration (
     reason TEXT
 ) STRICT;
 
+-- What the cryptography of a tunnel does alone, on a node like its gateways.
+CREATE TABLE cryptography (
+    id INTEGER PRIMARY KEY,
+    vpn TEXT NOT NULL,
+    suite TEXT NOT NULL,
+    options TEXT NOT NULL,
+    outer_ip TEXT NOT NULL CHECK (outer_ip IN ('ipv4', 'ipv6')),
+    clients INTEGER NOT NULL,
+    image TEXT NOT NULL,
+    mtu INTEGER NOT NULL,
+    runtime TEXT NOT NULL,
+    encryption TEXT NOT NULL,
+    integrity TEXT NOT NULL,
+    implementation TEXT NOT NULL,
+    ns_per_packet REAL,
+    ns_per_byte REAL,
+    reason TEXT,
+    CHECK ((ns_per_packet IS NULL) = (ns_per_byte IS NULL)),
+    CHECK ((ns_per_byte IS NULL) = (reason IS NOT NULL))
+) STRICT;
+
 CREATE TABLE instance (
     id INTEGER PRIMARY KEY,
     campaign_round INTEGER NOT NULL,

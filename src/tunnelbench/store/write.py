@@ -26,6 +26,7 @@ from tunnelbench.store.model import (
     CalibrationRecord,
     CampaignRecord,
     CampaignState,
+    CryptographyRecord,
     InstanceEnd,
     InstanceRecord,
     PacketLogRecord,
@@ -157,6 +158,13 @@ class CampaignStore:
                     "reason": record.reason,
                 }
                 _insert(connection, "calibration", row)
+
+    def add_cryptography(self, records: Iterable[CryptographyRecord]) -> None:
+        """Add what the cryptography of tunnels takes alone."""
+        with self._transaction() as connection:
+            for record in records:
+                row = _columns(record, without=("treatment",)) | record.treatment.model_dump()
+                _insert(connection, "cryptography", row)
 
     def begin_instance(self, instance: InstanceRecord) -> int:
         """Note that this instance is being brought up now; returns its id."""
