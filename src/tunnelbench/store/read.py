@@ -140,16 +140,16 @@ class CampaignData:
 
     def cryptography(self) -> tuple[CryptographyRecord, ...]:
         """What the cryptography of tunnels takes alone."""
+        columns = "runtime, encryption, integrity, implementation, ns_per_packet, ns_per_byte, reason"
         rows = self._connection.execute(
-            "SELECT runtime, encryption, integrity, implementation, ns_per_packet, ns_per_byte, reason, "
-            f"{', '.join(_TREATMENT)} FROM cryptography ORDER BY id"
+            f"SELECT {columns}, {', '.join(_TREATMENT)} FROM cryptography ORDER BY id"
         )
+        levels = len(_TREATMENT)
         return tuple(
             CryptographyRecord(
-                Treatment.model_validate(dict(zip(_TREATMENT, levels, strict=True))),
-                *(runtime, encryption, integrity, implementation, ns_per_packet, ns_per_byte, reason),
+                Treatment.model_validate(dict(zip(_TREATMENT, row[-levels:], strict=True))), *row[:-levels]
             )
-            for runtime, encryption, integrity, implementation, ns_per_packet, ns_per_byte, reason, *levels in rows
+            for row in rows
         )
 
     def cells(self) -> polars.DataFrame:
