@@ -333,7 +333,13 @@ def _point_columns(point: Point) -> dict[str, object]:
 
 
 def _columns(
-    record: CampaignRecord | InstanceRecord | TrialRecord | PacketLogRecord | RekeyRecord | WarningRecord,
+    record: CampaignRecord
+    | InstanceRecord
+    | TrialRecord
+    | PacketLogRecord
+    | CryptographyRecord
+    | RekeyRecord
+    | WarningRecord,
     without: Iterable[str] = (),
 ) -> dict[str, object]:
     names = {column.name for column in fields(record)} - set(without)
