@@ -221,7 +221,8 @@ def without_acknowledgement(packet: KeptPacket) -> int:
 
 
 async def wire_overhead(bench: Bench, point: Point) -> float:
-    trial = await run_trial(bench, point, 0, Method(trial=2.0, warm_up=0.3, cool_down=0.2))
+    method = Method().model_copy(update={"trial": 2.0, "warm_up": 0.3, "cool_down": 0.2})
+    trial = await run_trial(bench, point, 0, method)
     assert trial.status == "ok", trial.reason
     return trial.metrics["wire_overhead"]
 
