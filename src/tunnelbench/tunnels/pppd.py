@@ -26,6 +26,8 @@ from tunnelbench.tunnels.daemons import start_daemon
 
 INTERFACE = "ppp0"
 MTU = 1400
+NO_LOCK = "nolock"
+"""For PPP on a terminal, which would be locked by a file; without one, pppd takes this for a mistake."""
 MPPE_ROOM = 4
 """By how many bytes pppd lowers the MTU with MPPE, whatever that adds."""
 
@@ -142,7 +144,7 @@ def options(negotiation: Negotiation, end: Gateway, *, server: bool) -> Iterator
     yield from ("noaccomp", "nopcomp", "novj")
     yield from (f"mtu {MTU}", f"mru {MTU}")
     yield "+ipv6"
-    yield from ("debug", "nolock")
+    yield "debug"
 
 
 def _compression(negotiation: Negotiation) -> Iterator[str]:

@@ -122,11 +122,13 @@ def _server_files(end: Gateway, variant: Variant) -> dict[str, bytes]:
 
 def _server_options(end: Gateway, variant: Variant) -> Iterator[str]:
     yield from pppd.options(_negotiation(variant), end, server=True)
+    yield pppd.NO_LOCK
     yield f"{INNER_ADDRESSES[1].ipv4.ip}:"
     yield f"logfile {pppd.log_file(DIRECTORY)}"
 
 
 def _client_options(end: Gateway, variant: Variant) -> Iterator[str]:
     yield from pppd.options(_negotiation(variant), end, server=False)
+    yield pppd.NO_LOCK
     yield f'pty "pptp {end.peer_outside} --nolaunchpppd --nohostroute"'
     yield "nodetach"

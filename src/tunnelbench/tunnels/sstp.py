@@ -204,7 +204,7 @@ def _server_files(end: Gateway, variant: Variant, authority: Authority) -> dict[
         "certificate.pem": identity.certificate,
         "key.pem": identity.key,
         "openssl.cnf": pppd.lines(_openssl_configuration(_as_tls(variant.suite))),
-        "options": pppd.lines([*pppd.options(_negotiation(variant), end, server=True), log]),
+        "options": pppd.lines([*pppd.options(_negotiation(variant), end, server=True), pppd.NO_LOCK, log]),
     }
 
 
@@ -216,6 +216,7 @@ def _openssl_configuration(suite: TlsSuite) -> Iterator[str]:
 
 def _client_options(end: Gateway, variant: Variant) -> Iterator[str]:
     yield from pppd.options(_negotiation(variant), end, server=False)
+    yield pppd.NO_LOCK
     yield "plugin sstp-pppd-plugin.so"
     yield f"sstp-sock {SOCKETS}/sstpc-tunnel"
     connect = f"--nolaunchpppd --ipparam tunnel --ca-cert {DIRECTORY}/authority.pem --log-stderr"
