@@ -1,5 +1,6 @@
 # make demo    measure every VPN once and write demo-result/report.html
 # make test    everything that must hold: lint, unit tests, tests in real labs
+# make test-matrix  every suite, option and topology of every VPN on all images; takes hours
 # make lint    ruff, pyright, rustfmt and clippy
 # make format  put the sources into shape
 # make image   the Debian tree that labs run on, if it is missing
@@ -7,7 +8,7 @@
 
 .DEFAULT_GOAL := demo
 .NOTPARALLEL:
-.PHONY: demo test lint format image clean host lint-host test-host
+.PHONY: demo test test-matrix lint format image clean host lint-host test-host
 
 ENVIRONMENT := .venv
 BIN := $(ENVIRONMENT)/bin
@@ -24,6 +25,11 @@ demo: image
 test: test-host lint image
 	cargo test --locked --quiet
 	$(BIN)/pytest
+
+test-matrix: $(ENVIRONMENT)/development image
+	$(BIN)/tunnelbench prove --matrix --image bullseye --image bookworm --image trixie \
+		--out docs/reference/vpns.json || true
+	$(BIN)/python scripts/make-reference
 
 lint: $(ENVIRONMENT)/development lint-host
 	$(BIN)/ruff check

@@ -55,7 +55,8 @@ def prove_command(
 ) -> None:
     """Bring VPNs up, prove them on the wire, send TCP and UDP, kill their programs, and look what is left.
 
-    Each comes up twice in the same lab, and once more to have a program killed. Succeeds where nothing fails.
+    Each comes up twice in the same lab, and once more to have a program killed; of a matrix only the usual
+    suite of each VPN does, the others come up once. Succeeds where nothing fails.
     """
     chosen = image or [images.DEFAULT_IMAGE]
     attempts = [attempt for name in chosen for attempt in _attempts(tunnels or [], name, matrix)]
@@ -92,7 +93,14 @@ def _attempts(patterns: list[str], image: str, matrix: bool) -> Iterable[Attempt
         return whole_matrix(dict.fromkeys(choice.vpn for choice in choices), image)
     return [
         Attempt(
-            Treatment(vpn=choice.vpn, suite=choice.suite, options=choice.options, image=image, mtu=1500),
+            Treatment(
+                vpn=choice.vpn,
+                suite=choice.suite,
+                options=choice.options,
+                outer_ip=all_tunnels()[choice.vpn].default_outer.value,
+                image=image,
+                mtu=1500,
+            ),
             home(all_tunnels()[choice.vpn]),
         )
         for choice in choices
