@@ -12,24 +12,30 @@ from tunnelbench.lab.node import Node
 _KERNEL_THREADS_PARENT = "2"
 _PATIENCE_SECONDS = 2.0
 _LOOK_EVERY_SECONDS = 0.05
+_PLACES_OF_FILES = ("/run", "/tmp")
 _OTHERS = b"route show table all\nrule show\nxfrm state count\nxfrm policy count\n"
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a node has at one moment: its processes by name, and its links, addresses, routes and so on."""
+    """What a node has at one moment."""
 
     processes: Mapping[str, int]
+    """By name."""
     network: frozenset[str]
+    """Links, addresses, routes and so on, a line each."""
+    files: frozenset[str] = frozenset()
+    """Files and sockets that programs have while they run."""
 
 
 async def snapshot(node: Node) -> Snapshot:
     """Takes the state of a node."""
-    processes, links, addresses, others = await asyncio.gather(
+    processes, links, addresses, others, files = await asyncio.gather(
         node.run("ps", "-e", "-o", "ppid=,comm="),
         node.run("ip", "-o", "link", "show"),
         node.run("ip", "-o", "address", "show"),
         node.run("ip", "-force", "-batch", "-", check=False, input=_OTHERS),
+        node.run("find", *_PLACES_OF_FILES, "(", "-type", "f", "-o", "-type", "s", ")", check=False),
     )
     names: Counter[str] = Counter()
     for line in processes.text.splitlines():
@@ -39,7 +45,7 @@ async def snapshot(node: Node) -> Snapshot:
     lines = [*_links(links.text), *addresses.text.splitlines(), *others.text.splitlines()]
     # Link-local addresses come by themselves, a while after their links.
     network = (" ".join(line.split()) for line in lines if "fe80:" not in line)
-    return Snapshot(names, frozenset(network))
+    return Snapshot(names, frozenset(network), frozenset(files.text.splitlines()))
 
 
 async def forget_paths(node: Node) -> None:
@@ -64,6 +70,7 @@ async def leftovers(node: Node, before: Snapshot) -> tuple[str, ...]:
         changes = [f"process {name}" for name in Counter(now.processes) - Counter(before.processes)]
         changes += sorted(now.network - before.network)
         changes += [f"no longer {item}" for item in sorted(before.network - now.network)]
+        changes += [f"file {path}" for path in sorted(now.files - before.files)]
         if not changes or asyncio.get_running_loop().time() > deadline:
             return tuple(f"{node.name}: {item}" for item in changes)
         await asyncio.sleep(_LOOK_EVERY_SECONDS)
