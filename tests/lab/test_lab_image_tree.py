@@ -159,3 +159,15 @@ def test_a_host_that_forbids_namespaces_is_told_what_to_do(
     with pytest.raises(UserError, match="unshare failed") as caught:
         image_host.run_in_namespaces(["true"])
     assert "as root" in (caught.value.advice or "")
+
+
+def test_an_archive_that_lacks_what_it_lists_is_left_out() -> None:
+    main = AptSource(("http://deb.example.org/debian",), ("bullseye",), ("main",))
+    security = AptSource(("http://deb.example.org/debian-security/",), ("bullseye-security",), ("main",))
+    missing = "E: Failed to fetch http://deb.example.org/debian-security/pool/x_1.deb  404  Not Found [IP]"
+    error = UserError(f"Debian bullseye could not be unpacked; the last words were:\n{missing}")
+    assert complete_archives((main, security), error) == (main,)
+    with pytest.raises(UserError, match="could not be unpacked"):
+        complete_archives((security,), error)
+    with pytest.raises(UserError, match="no space"):
+        complete_archives((main, security), UserError("no space left"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -14,6 +15,7 @@ from typing import Literal
 from tunnelbench.errors import UserError
 from tunnelbench.lab import extras, image_host, kernel_source
 from tunnelbench.lab.bootstrap import UNPACKED, BuildStep, Report, archives, bootstrap, part
+from tunnelbench.lab.mirror import AptSource
 
 KERNEL = "/usr/bin/linux.uml"
 MODULES = Path("usr/lib/uml/modules")
@@ -95,7 +97,18 @@ def assemble(recipe: Recipe, directory: Path, cache: Path, report: Report) -> Tr
         report = part(report, 0.9, 1.0)
     built = {name: extras.EXTRAS[name].built(cache / "extras", report) for name in recipe.extras}
     packages = [package for package in PACKAGES if package not in MISSING_PACKAGES[recipe.release]]
-    bootstrap(recipe.release, root, packages, sources, directory / "scratch", report, PACKAGES_BESIDE)
+
+    def unpack() -> None:
+        bootstrap(recipe.release, root, packages, sources, directory / "scratch", report, PACKAGES_BESIDE)
+
+    try:
+        unpack()
+    except UserError as error:
+        sources = complete_archives(sources, error)
+        report(BuildStep("an archive lacks packages that it lists; beginning again without it", 0.0))
+        image_host.discard(root)
+        image_host.discard(directory / "scratch")
+        unpack()
     report(BuildStep("making the tree neutral", 0.96))
     image_host.run_in_namespaces(["chown", "--recursive", "--no-dereference", "0:0", str(root)])
     if kernel is not None:
@@ -115,6 +128,23 @@ def assemble(recipe: Recipe, directory: Path, cache: Path, report: Report) -> Tr
         kernel_additions=kernel.additions if kernel else (),
         extras={name: extras.EXTRAS[name].version for name in recipe.extras},
     )
+
+
+def complete_archives(sources: tuple[AptSource, ...], error: UserError) -> tuple[AptSource, ...]:
+    """The archives without those that a failed build could not fetch listed packages from.
+
+    Old releases' security archives are in that state now and then; the main archive has the same packages in
+    older versions. Raises the error where that is not what was wrong.
+    """
+    missing = re.findall(r"Failed to fetch (\S+) +404 ", error.message)
+    left = tuple(
+        source
+        for source in sources
+        if not any(url.startswith(uri.rstrip("/") + "/") for uri in source.uris for url in missing)
+    )
+    if not missing or not left or left == sources:
+        raise error
+    return left
 
 
 def make_neutral(root: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from tunnelbench.analysis.intervals import attainable_confidence
 from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import Bursts, SendingRate
 
@@ -128,4 +127,7 @@ def _size(count: int) -> str:
 
 def interval_name(instances: int) -> str:
     """What an interval over so many instances may be called: few of them cannot promise 95 %."""
+    # Here, since it brings scipy along, which takes seconds that commands with a figure or two don't have.
+    from tunnelbench.analysis.intervals import attainable_confidence
+
     return f"{min(0.95, attainable_confidence(instances)):.0%} interval".replace("%", " %")
