@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.lab.image import RELEASES
 from tunnelbench.study.cells import expand
 from tunnelbench.study.library import bundled
 from tunnelbench.study.model import About, Factors, Study
@@ -29,18 +30,21 @@ def test_what_forwards_single_ports_carries_no_datagrams() -> None:
     assert {transport for transport, _ in carries(treatment)} == {"tcp"}
 
 
-def test_every_vpn_comes_up_with_defaults_alone() -> None:
-    for vpn in catalogue().vpns.values():
-        for topology in all_tunnels()[vpn.name].topologies:
-            outer = min(all_tunnels()[vpn.name].outer_families)
-            objections = {
-                suite: vpn.objection(
-                    Treatment(vpn=vpn.name, suite=suite, outer_ip=outer.value, image="bookworm", mtu=1500),
-                    topology,
-                )
-                for suite in vpn.suites
-            }
-            assert None in objections.values(), objections
+@pytest.mark.parametrize("vpn", catalogue().vpns)
+def test_every_vpn_comes_up_somewhere_with_defaults_alone(vpn: str) -> None:
+    tunnel = all_tunnels()[vpn]
+    for topology in tunnel.topologies:
+        objections = {
+            (release, suite): catalogue()
+            .vpns[vpn]
+            .objection(
+                Treatment(vpn=vpn, suite=suite, outer_ip=tunnel.default_outer.value, image=release, mtu=1500),
+                topology,
+            )
+            for release in RELEASES
+            for suite in tunnel.suites
+        }
+        assert None in objections.values(), objections
 
 
 def test_several_clients_need_remote_access() -> None:

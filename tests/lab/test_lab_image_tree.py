@@ -12,7 +12,8 @@ import pytest
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image_host, image_tree, mirror
 from tunnelbench.lab.bootstrap import BuildStep
-from tunnelbench.lab.image_tree import Recipe
+from tunnelbench.lab.image_tree import Recipe, complete_archives
+from tunnelbench.lab.mirror import AptSource
 
 
 def debian_like_tree(root: Path, *, merged: bool, kernels: tuple[str, ...] = ("6.1.1",)) -> None:

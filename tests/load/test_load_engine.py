@@ -204,6 +204,7 @@ async def test_udp_metrics_follow_their_definitions() -> None:
             "duplicates": 0.1,
             "reordering": 0.2,
             "packets_per_second": 990.0,
+            "arrival_gap_max": 1.0,
             "jitter": 0.25,
             "jitter_last": 0.5,
             "latency_p50": 1.0,

@@ -222,13 +222,15 @@ async def _carries(lab: Lab, treatment: Treatment) -> float:
 
 async def _sends(bench: Bench, point: Point) -> None:
     """Sends for a second; a trial that a busy machine spoilt is made again."""
+    trouble = ""
     for _ in range(_TRIALS):
         trial = await run_trial(bench, point, 0, _METHOD)
         if trial.status == "ok" and trial.metrics.get("throughput"):
             return
+        trouble = trial.reason or "nothing arrived"
         if bench.established.dead() is not None:
             break
-    raise _FailureError(f"{point.transport} over {point.ip}: {trial.reason or 'nothing arrived'}")
+    raise _FailureError(f"{point.transport} over {point.ip}: {trouble}")
 
 
 async def _up(lab: Lab, tunnel: Tunnel, variant: Variant, cleanup: AsyncExitStack) -> Established:

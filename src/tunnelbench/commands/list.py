@@ -22,6 +22,9 @@ from tunnelbench.tunnels.unavailable import UNAVAILABLE
 
 list_app = typer.Typer(no_args_is_help=True, help="List VPNs, suites, studies, load tools and profiles.")
 
+_EITHER = "either"
+"""The kernel or a program, by an option of the VPN."""
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Row = dict[str, str | list[str] | dict[str, list[str]]]
 
@@ -44,7 +47,7 @@ def vpns(as_json: Json = False) -> None:
                 "title": tunnel.title,
                 "suites": str(len(tunnel.suites)),
                 "carries": _carries(tunnel.carries),
-                "packets": " or ".join(_handlers(tunnel)),
+                "packets": _EITHER if len(handlers := _handlers(tunnel)) > 1 else handlers[0],
             }
             for tunnel in found
         ]
