@@ -51,7 +51,7 @@ class KernelLink(Tunnel):
     def needs(self, variant: Variant) -> Needs:
         """Links of this kind."""
         kind, (local, remote) = self.kinds[variant.outer], _EXAMPLE_ENDS[variant.outer]
-        feature = link_kind(kind, kind, "local", local, "remote", remote, *self.arguments)
+        feature = link_kind(self.title, kind, "local", local, "remote", remote, *self.arguments)
         return Needs(features=frozenset({feature}))
 
     async def up(
