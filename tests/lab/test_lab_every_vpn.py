@@ -11,7 +11,7 @@ from tunnelbench.campaign.proving import Finding, try_out, usual_attempts
 from tunnelbench.lab.image import DEFAULT_IMAGE
 from tunnelbench.tunnels import all_tunnels
 
-pytestmark = [pytest.mark.lab, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.lab
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -126,7 +126,8 @@ async def test_streams_have_the_predicted_overhead(labs: Labs, vpn: str, suite: 
         established = await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
         assert await await_first_reply(lab, established, ("tcp", Family.IPV4), 10) is not None
         bench = Bench(lab, established)
-        bulk = await wire_overhead(bench, tcp_point())
+        # What TCP sends again only adds to the bytes on the wire.
+        bulk = min([await wire_overhead(bench, tcp_point()) for _ in range(ATTEMPTS)])
         full = predict(encapsulation, bulk_payload(encapsulation, Family.IPV4, MTU), "tcp", Family.IPV4, MTU)
         assert full.bulk_ratio * 0.99 < bulk < full.ratio * 1.01
         if ("udp", Family.IPV4) in tunnel.carried(variant):
