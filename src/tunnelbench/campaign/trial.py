@@ -13,6 +13,7 @@ from tunnelbench.campaign.traffic import traffic_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
+from tunnelbench.lab.together import together
 from tunnelbench.lab.topology import Family, Site
 from tunnelbench.load import drivers
 from tunnelbench.load.base import Endpoint, Measurement, Traffic, Workload
@@ -86,17 +87,11 @@ def _void(
 
 async def _drive(bench: Bench, point: Point, method: Method, window: _Window) -> Measurement:
     """Drives the traffic of all clients at once, each to a port of its own on the server."""
-    try:
-        async with asyncio.TaskGroup() as driving:
-            under_way = [
-                driving.create_task(
-                    _drive_client(bench, client, SERVICE_PORT + number, point, method, window)
-                )
-                for number, client in enumerate(bench.lab.topology.clients)
-            ]
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return all_clients([client.result() for client in under_way])
+    clients = (
+        _drive_client(bench, client, SERVICE_PORT + number, point, method, window)
+        for number, client in enumerate(bench.lab.topology.clients)
+    )
+    return all_clients(await together(*clients))
 
 
 async def _drive_client(

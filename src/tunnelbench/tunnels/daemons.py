@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
+from tunnelbench.lab.together import together
 
 
 async def place_files(
@@ -38,12 +38,7 @@ async def all_print(
     Passes over what came in before `after`, a time of the event loop's clock. Raises NodeError, with a
     program's last lines, as soon as one ends, or after `timeout` seconds.
     """
-    try:
-        async with asyncio.TaskGroup() as waiting:
-            for program in programs:
-                waiting.create_task(program.line(pattern, timeout, after=after))
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+    await together(*(program.line(pattern, timeout, after=after) for program in programs))
 
 
 def seconds_between(begun: Program, beginning: str, done: Iterable[Program], end: str) -> float | None:

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.features import TUN, Feature
 from tunnelbench.lab.program import Program
+from tunnelbench.lab.together import together
 from tunnelbench.lab.topology import Family, Site
 from tunnelbench.overhead import Encapsulation, Field, Kind, Layer, Padding
 from tunnelbench.overhead import layers as formats
@@ -50,7 +51,9 @@ PORT = 655
 READY_SECONDS = 30.0
 """How long a step may take; idle the search for the path's MTU takes up to ten seconds."""
 
-_LOOK_EVERY_SECONDS = 0.1
+_LOOK_EVERY_SECONDS = 1.0
+"""As often as tinc probes, and not while the connection is young: tinc writes what it knows inside its signal
+handler, and dies now and then if that interrupts it at work."""
 _KEY_BITS = 2048
 # Without its legacy provider OpenSSL 3 has no Blowfish, CAST and DES; OpenSSL 1.1 passes over it.
 _OPENSSL = b"""\
@@ -151,9 +154,7 @@ class Tinc(Tunnel):
         daemons = (client, server)
         await all_print("Connection with .* activated", daemons, READY_SECONDS)
         await join(left, right, INTERFACE, cleanup, ethernet=variant["device"] == "tap")
-        async with asyncio.TaskGroup() as searches:
-            for daemon in daemons:
-                searches.create_task(_find_path(daemon))
+        await together(*map(_find_path, daemons))
 
         async def read_back() -> ReadBack:
             return ReadBack.agreed([read_nodes(await _dump(daemon)) for daemon in daemons])
@@ -243,9 +244,9 @@ async def _find_path(daemon: Program) -> None:
     try:
         async with asyncio.timeout(READY_SECONDS):
             while True:
+                await asyncio.sleep(_LOOK_EVERY_SECONDS)
                 if path_is_known(await _dump(daemon)):
                     return
-                await asyncio.sleep(_LOOK_EVERY_SECONDS)
     except TimeoutError:
         raise NodeError(
             f"tincd did not find the path's MTU within {READY_SECONDS:g} s; its last lines:\n"
