@@ -7,11 +7,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
+from tunnel_labs import lab_for
 
 from tunnelbench.lab.cleanliness import leftovers, snapshot
-from tunnelbench.lab.image import find
-from tunnelbench.lab.lab import Lab, LabPlan
-from tunnelbench.lab.runtimes import place
+from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.topology import TOPOLOGIES, Family
 from tunnelbench.tunnels import gre_over_ipsec, ipsec_manual
 from tunnelbench.tunnels.base import Tunnel, gateways
@@ -34,11 +33,7 @@ TRIED: list[tuple[str, Tunnel, str, Mapping[str, str], Family]] = [
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def lab(request: pytest.FixtureRequest) -> AsyncGenerator[Lab]:
     """Of the topology asked for, with gateways where the kernel has IPsec."""
-    topology = TOPOLOGIES[request.param]
-    placement = (await place(find(), {0: MANUAL.needs(MANUAL.variant("aes128-sha1"))}))[0]
-    if placement.runtime is None:
-        pytest.skip(placement.reason)
-    async with Lab(LabPlan(topology, find(), dict.fromkeys(topology.gateways, placement.runtime))) as made:
+    async with lab_for(MANUAL, MANUAL.variant("aes128-sha1"), TOPOLOGIES[request.param]) as made:
         yield made
 
 

@@ -9,11 +9,10 @@ from itertools import product
 
 import pytest
 import pytest_asyncio
+from tunnel_labs import lab_for
 
-from tunnelbench.lab.image import find
-from tunnelbench.lab.lab import Lab, LabPlan, Runtime
-from tunnelbench.lab.runtimes import place
-from tunnelbench.lab.topology import TOPOLOGIES, Family, topology_of
+from tunnelbench.lab.lab import Lab
+from tunnelbench.lab.topology import Family, topology_of
 from tunnelbench.overhead.model import predict
 from tunnelbench.tunnels.base import Established, Variant, gateways, remote_gateways
 from tunnelbench.tunnels.openvpn import TUNNEL
@@ -40,8 +39,7 @@ SIZED: list[tuple[str, Levels, Family]] = [
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def lab() -> AsyncGenerator[Lab]:
-    topology = TOPOLOGIES["site-to-site"]
-    async with Lab(LabPlan(topology, find(), dict.fromkeys(topology.gateways, Runtime.NAMESPACE))) as made:
+    async with lab_for(TUNNEL, TUNNEL.variant("aes-128-gcm")) as made:
         yield made
 
 
@@ -108,12 +106,7 @@ async def test_a_static_key_is_never_new(lab: Lab) -> None:
 
 async def test_the_kernel_encrypts_where_it_can() -> None:
     variant = TUNNEL.variant("aes-128-gcm", {"offload": "yes"})
-    placement = (await place(find(), {"offload": TUNNEL.needs(variant)}))["offload"]
-    if placement.runtime is None:
-        pytest.skip(placement.reason)
-    topology = TOPOLOGIES["site-to-site"]
-    runtimes = dict.fromkeys(topology.gateways, placement.runtime)
-    async with Lab(LabPlan(topology, find(), runtimes)) as lab, AsyncExitStack() as cleanup:
+    async with lab_for(TUNNEL, variant) as lab, AsyncExitStack() as cleanup:
         established = await up(lab, variant, cleanup)
         read_back = await established.read_back()
         assert read_back.suite == "aes-128-gcm"
@@ -131,8 +124,7 @@ async def test_the_kernel_encrypts_where_it_can() -> None:
 )
 async def test_clients_get_the_addresses_of_their_sites(suite: str, levels: Levels, outer: Family) -> None:
     topology, variant = topology_of("remote-access", 2), TUNNEL.variant(suite, levels, outer)
-    runtimes = dict.fromkeys(topology.gateways, Runtime.NAMESPACE)
-    async with Lab(LabPlan(topology, find(), runtimes)) as lab, AsyncExitStack() as cleanup:
+    async with lab_for(TUNNEL, variant, topology) as lab, AsyncExitStack() as cleanup:
         established = await TUNNEL.serve(*remote_gateways(lab, outer), variant, cleanup)
         for family, client in product(Family, topology.clients):
             address = str(client.inside.address(family))

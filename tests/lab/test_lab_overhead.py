@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
+from tunnel_labs import TunnelLabs, labs_for
 
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.lab.cleanliness import forget_paths
 from tunnelbench.lab.connection import NodeError
-from tunnelbench.lab.image import DEFAULT_IMAGE, find
-from tunnelbench.lab.lab import Lab, LabPlan, Runtime
+from tunnelbench.lab.image import DEFAULT_IMAGE
+from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.messages import KeptPacket
-from tunnelbench.lab.runtimes import Placement, place
-from tunnelbench.lab.topology import TOPOLOGIES, Family
+from tunnelbench.lab.topology import Family
 from tunnelbench.lab.traffic import EchoProbe, ProbeCount, Probed, SocketOptions, UdpEcho
 from tunnelbench.lab.traffic.echo import Echoed, EchoServe
 from tunnelbench.overhead import Encapsulation
@@ -67,40 +67,14 @@ PLACE = Place(DEFAULT_IMAGE, "site-to-site")
 FIXED, STREAMS = tried(stream=False), tried(stream=True)
 
 
-class Labs:
-    """One lab for each runtime of the gateways, and where each tunnel can run."""
-
-    def __init__(self, labs: Mapping[Runtime, Lab], placements: Mapping[tuple[str, str], Placement]) -> None:
-        self._labs = labs
-        self._placements = placements
-
-    def lab_for(self, vpn: str, suite: str) -> Lab:
-        placement = self._placements[vpn, suite]
-        if placement.runtime is None:
-            pytest.skip(placement.reason)
-        return self._labs[placement.runtime]
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def labs() -> AsyncGenerator[Labs]:
-    image, topology = find(), TOPOLOGIES["site-to-site"]
-    wanted = [(all_tunnels()[vpn], suite) for vpn, suite in FIXED + STREAMS]
-    placements = await place(
-        image, {(tunnel.name, suite): tunnel.needs(tunnel.variant(suite)) for tunnel, suite in wanted}
-    )
-    async with AsyncExitStack() as cleanup:
-        opened = {
-            runtime: await cleanup.enter_async_context(
-                Lab(LabPlan(topology, image, dict.fromkeys(topology.gateways, runtime), MTU))
-            )
-            for runtime in {placement.runtime for placement in placements.values()}
-            if runtime is not None
-        }
-        yield Labs(opened, placements)
+async def labs() -> AsyncGenerator[TunnelLabs]:
+    async with labs_for(FIXED + STREAMS, MTU) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(("vpn", "suite"), FIXED)
-async def test_packets_have_the_predicted_sizes(labs: Labs, vpn: str, suite: str) -> None:
+async def test_packets_have_the_predicted_sizes(labs: TunnelLabs, vpn: str, suite: str) -> None:
     """Datagrams of sizes around blocks, around the largest that is not fragmented, and beyond it."""
     tunnel, lab = all_tunnels()[vpn], labs.lab_for(vpn, suite)
     variant = tunnel.variant(suite)
@@ -117,7 +91,7 @@ async def test_packets_have_the_predicted_sizes(labs: Labs, vpn: str, suite: str
 
 
 @pytest.mark.parametrize(("vpn", "suite"), STREAMS)
-async def test_streams_have_the_predicted_overhead(labs: Labs, vpn: str, suite: str) -> None:
+async def test_streams_have_the_predicted_overhead(labs: TunnelLabs, vpn: str, suite: str) -> None:
     """Between that of messages which travel alone and that of full segments, within 1 %."""
     tunnel, lab = all_tunnels()[vpn], labs.lab_for(vpn, suite)
     variant = tunnel.variant(suite)

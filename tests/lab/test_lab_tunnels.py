@@ -13,14 +13,13 @@ import pytest_asyncio
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from tunnel_labs import TunnelLabs, labs_for
 
 from tunnelbench.lab.cleanliness import Snapshot, leftovers, snapshot
 from tunnelbench.lab.connection import NodeError
-from tunnelbench.lab.image import find
-from tunnelbench.lab.lab import Lab, LabPlan, Runtime
+from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.node import Node
-from tunnelbench.lab.runtimes import Placement, place
-from tunnelbench.lab.topology import TOPOLOGIES, Addresses
+from tunnelbench.lab.topology import Addresses
 from tunnelbench.tunnels import all_tunnels, openssh, openvpn, wireguard_device
 from tunnelbench.tunnels.base import Established, gateways
 from tunnelbench.tunnels.certificates import Authority, Identity, Role
@@ -37,34 +36,13 @@ IN_USER_SPACE = [
 HANGS_SECONDS = 60
 
 
-class Bench:
-    """Labs to bring tunnels up in, one for each runtime of the gateways, and where each suite can run."""
-
-    def __init__(self, labs: Mapping[Runtime, Lab], placements: Mapping[tuple[str, str], Placement]) -> None:
-        self._labs = labs
-        self._placements = placements
-
-    def lab_for(self, vpn: str, suite: str) -> Lab:
-        placement = self._placements[vpn, suite]
-        if placement.runtime is None:
-            pytest.skip(placement.reason)
-        return self._labs[placement.runtime]
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def bench() -> AsyncGenerator[Bench]:
-    image, topology = find(), TOPOLOGIES["site-to-site"]
-    wanted = [(all_tunnels()[vpn], suite) for vpn, suite in IN_USER_SPACE]
-    needs = {(tunnel.name, suite): tunnel.needs(tunnel.variant(suite)) for tunnel, suite in wanted}
-    placements = await place(image, needs)
-    async with AsyncExitStack() as cleanup:
-        labs: dict[Runtime, Lab] = {}
-        for runtime in {placement.runtime for placement in placements.values() if placement.runtime}:
-            plan = LabPlan(topology, image, dict.fromkeys(topology.gateways, runtime))
-            labs[runtime] = await cleanup.enter_async_context(Lab(plan))
-            for end in gateways(labs[runtime]):
+async def labs() -> AsyncGenerator[TunnelLabs]:
+    async with labs_for(IN_USER_SPACE) as opened:
+        for lab in opened.labs.values():
+            for end in gateways(lab):
                 await settle(end.node)
-        yield Bench(labs, placements)
+        yield opened
 
 
 async def settle(node: Node) -> None:
@@ -94,11 +72,11 @@ async def assert_as_before(lab: Lab, before: Mapping[str, Snapshot]) -> None:
         assert await leftovers(node, before[node.name]) == ()
 
 
-async def test_keys_are_new_each_time_and_readable_by_root_alone(bench: Bench) -> None:
+async def test_keys_are_new_each_time_and_readable_by_root_alone(labs: TunnelLabs) -> None:
     """Whatever file of a daemon has a private key in it."""
     seen: set[str] = set()
     for vpn, suite in IN_USER_SPACE * 2:
-        lab = bench.lab_for(vpn, suite)
+        lab = labs.lab_for(vpn, suite)
         async with AsyncExitStack() as cleanup:
             await up(lab, vpn, suite, cleanup)
             for end in gateways(lab):
@@ -113,8 +91,8 @@ async def test_keys_are_new_each_time_and_readable_by_root_alone(bench: Bench) -
 
 
 @pytest.mark.parametrize(("vpn", "suite"), IN_USER_SPACE)
-async def test_a_daemon_that_dies_is_named(bench: Bench, vpn: str, suite: str) -> None:
-    lab = bench.lab_for(vpn, suite)
+async def test_a_daemon_that_dies_is_named(labs: TunnelLabs, vpn: str, suite: str) -> None:
+    lab = labs.lab_for(vpn, suite)
     before = await state(lab)
     for position in range(2):
         async with AsyncExitStack() as cleanup:
@@ -126,8 +104,8 @@ async def test_a_daemon_that_dies_is_named(bench: Bench, vpn: str, suite: str) -
         await assert_as_before(lab, before)
 
 
-async def test_a_session_of_sshd_that_dies_ends_its_client(bench: Bench) -> None:
-    lab = bench.lab_for("ssh-vpn", "aes128-gcm")
+async def test_a_session_of_sshd_that_dies_ends_its_client(labs: TunnelLabs) -> None:
+    lab = labs.lab_for("ssh-vpn", "aes128-gcm")
     async with AsyncExitStack() as cleanup:
         established = await up(lab, "ssh-vpn", "aes128-gcm", cleanup)
         client, server = established.programs
@@ -157,16 +135,16 @@ async def fails_to_come_up(lab: Lab, vpn: str, suite: str) -> str:
 
 
 async def test_openvpn_with_a_wrong_certificate_says_so(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    labs: TunnelLabs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = bench.lab_for("openvpn", "aes-128-gcm")
+    lab = labs.lab_for("openvpn", "aes-128-gcm")
     monkeypatch.setattr(openvpn, "Authority", TwoAuthorities)
     complaint = await fails_to_come_up(lab, "openvpn", "aes-128-gcm")
     assert "VERIFY ERROR" in complaint or "alert unknown ca" in complaint
 
 
-async def test_ssh_with_a_wrong_key_says_so(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = bench.lab_for("ssh-vpn", "aes128-gcm")
+async def test_ssh_with_a_wrong_key_says_so(labs: TunnelLabs, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = labs.lab_for("ssh-vpn", "aes128-gcm")
     stranger = Ed25519PrivateKey.generate().public_key()
     text = stranger.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
     monkeypatch.setattr(openssh, "_public", lambda _key: text)  # pyright: ignore
@@ -176,9 +154,9 @@ async def test_ssh_with_a_wrong_key_says_so(bench: Bench, monkeypatch: pytest.Mo
 
 
 async def test_wireguard_with_a_wrong_key_says_how_far_it_came(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    labs: TunnelLabs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = bench.lab_for("wireguard-go", "chacha20-poly1305")
+    lab = labs.lab_for("wireguard-go", "chacha20-poly1305")
     stranger = X25519PrivateKey.generate()
 
     section = wireguard_device.section
@@ -195,9 +173,9 @@ async def test_wireguard_with_a_wrong_key_says_how_far_it_came(
 
 @pytest.mark.parametrize(("vpn", "suite"), IN_USER_SPACE)
 async def test_a_peer_that_does_not_answer_is_given_up(
-    bench: Bench, vpn: str, suite: str, monkeypatch: pytest.MonkeyPatch
+    labs: TunnelLabs, vpn: str, suite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = bench.lab_for(vpn, suite)
+    lab = labs.lab_for(vpn, suite)
     for module in (openvpn, openssh, wireguard_device):
         monkeypatch.setattr(module, "READY_SECONDS", 1.0)
     left, right = gateways(lab)

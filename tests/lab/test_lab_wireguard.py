@@ -7,11 +7,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
+from tunnel_labs import lab_for
 
-from tunnelbench.lab.image import find
-from tunnelbench.lab.lab import Lab, LabPlan
-from tunnelbench.lab.runtimes import place
-from tunnelbench.lab.topology import TOPOLOGIES, Family, remote_access
+from tunnelbench.lab.lab import Lab
+from tunnelbench.lab.topology import Family, remote_access
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import bring_up, gateways
 from tunnelbench.witness.witness import await_first_reply
@@ -26,12 +25,8 @@ VARIANTS: list[tuple[dict[str, str], Family]] = [({}, Family.IPV6), ({"preshared
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=IMPLEMENTATIONS)
 async def bench(request: pytest.FixtureRequest) -> AsyncGenerator[tuple[str, Lab]]:
-    tunnel, image = all_tunnels()[request.param], find()
-    placement = (await place(image, {"it": tunnel.needs(tunnel.variant("chacha20-poly1305"))}))["it"]
-    if placement.runtime is None:
-        pytest.skip(placement.reason)
-    topology = TOPOLOGIES["site-to-site"]
-    async with Lab(LabPlan(topology, image, dict.fromkeys(topology.gateways, placement.runtime))) as lab:
+    tunnel = all_tunnels()[request.param]
+    async with lab_for(tunnel, tunnel.variant("chacha20-poly1305")) as lab:
         yield request.param, lab
 
 
@@ -65,12 +60,10 @@ async def test_new_keys_come_when_they_are_forced(bench: tuple[str, Lab]) -> Non
 
 
 async def test_clients_have_their_addresses_and_reach_the_host(bench: tuple[str, Lab]) -> None:
-    vpn, lab = bench
-    tunnel, plan = all_tunnels()[vpn], lab.plan
-    topology = remote_access(2)
-    runtimes = dict.fromkeys(topology.gateways, plan.runtimes[lab.sites[0].gateway])
+    vpn, _ = bench
+    tunnel, topology = all_tunnels()[vpn], remote_access(2)
     variant = tunnel.variant("chacha20-poly1305", {"preshared-key": "yes"})
-    async with Lab(LabPlan(topology, plan.image, runtimes)) as clients, AsyncExitStack() as cleanup:
+    async with lab_for(tunnel, variant, topology) as clients, AsyncExitStack() as cleanup:
         established = await bring_up(clients, tunnel, variant, cleanup)
         for _ in range(2):
             for site in topology.clients:

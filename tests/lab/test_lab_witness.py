@@ -10,13 +10,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
+from tunnel_labs import SITE_TO_SITE, lab_for
 
 from tunnelbench.lab.cleanliness import leftovers, snapshot
-from tunnelbench.lab.features import missing_features
 from tunnelbench.lab.image import find
-from tunnelbench.lab.lab import Lab, LabPlan, Runtime
+from tunnelbench.lab.lab import Lab, LabPlan
 from tunnelbench.lab.messages import AddRoute
-from tunnelbench.lab.topology import TOPOLOGIES, Family
+from tunnelbench.lab.topology import Family
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import Established, Suite, Tunnel, Variant, gateways
 from tunnelbench.witness.evidence import Verdict
@@ -47,12 +47,7 @@ async def scene(name: str, suite_name: str) -> AsyncGenerator[Scene]:
     """A tunnel that is up, in a lab of its own."""
     tunnel = all_tunnels()[name]
     variant = tunnel.variant(suite_name)
-    image = find()
-    topology = TOPOLOGIES["site-to-site"]
-    async with Lab(LabPlan(topology, image)) as lab:
-        missing = await missing_features(lab.nodes["gw1"], tunnel.needs(variant).features)
-    runtimes = dict.fromkeys(topology.gateways, Runtime.KERNEL if missing else Runtime.NAMESPACE)
-    async with Lab(LabPlan(topology, image, runtimes)) as lab, AsyncExitStack() as cleanup:
+    async with lab_for(tunnel, variant) as lab, AsyncExitStack() as cleanup:
         established = await tunnel.up(*gateways(lab), variant, cleanup)
         assert await await_first_reply(lab, established, ("udp", Family.IPV4), 10) is not None
         yield Scene(lab, tunnel, variant, established)
@@ -139,7 +134,7 @@ async def test_a_tunnel_left_over_from_before_that_still_carries_the_traffic_is_
 
 
 async def test_a_tunnel_left_over_is_found() -> None:
-    async with Lab(LabPlan(TOPOLOGIES["site-to-site"], find())) as lab:
+    async with Lab(LabPlan(SITE_TO_SITE, find())) as lab:
         node = lab.nodes["gw1"]
         before = await snapshot(node)
         assert await leftovers(node, before) == ()
