@@ -18,8 +18,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.features import Feature
 from tunnelbench.lab.program import Program
+from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Layer, layers
-from tunnelbench.tunnels.base import Gateway, Needs, ReadBack, Variant
+from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Target, Variant
 from tunnelbench.tunnels.daemons import place_files, printed, seconds_between, start_daemon
 from tunnelbench.tunnels.ssh_read_back import read_logs
 from tunnelbench.tunnels.ssh_server import PORT, Listener, listener_for, server_needs, start_server
@@ -53,11 +54,6 @@ def ssh_needs(variant: Variant, *features: Feature) -> Needs:
     return Needs(server.programs | {program}, server.features | {has_suite, *features})
 
 
-def wire_protocols(left: Gateway) -> frozenset[str]:
-    """What crosses the wire, as captures name it."""
-    return frozenset({f"{left.outer.value} tcp {PORT}"})
-
-
 def packet_layers(variant: Variant) -> tuple[Layer, ...]:
     """What is around the data of a channel on the wire."""
     suite = suite_of(variant)
@@ -77,26 +73,26 @@ class Connection:
     left: Gateway
     variant: Variant
 
-    @property
-    def programs(self) -> Sequence[Program]:
-        """Both, client first."""
-        return (self.client, self.server)
-
-    @property
-    def facts(self) -> Mapping[str, str]:
-        """What both must say of themselves beside the suite."""
-        return terms(self.variant).facts
-
-    @property
-    def compresses(self) -> bool:
-        """Whether payload shrinks on the wire if it can."""
-        return terms(self.variant).compression != "none"
-
-    @property
-    def handshake_seconds(self) -> float | None:
-        """From the first packet until both ends say that the client is logged in."""
-        done = f"Authenticated to|{self.listener.accepted}"
-        return seconds_between(self.client, "Connecting to", self.programs, done)
+    def established(
+        self,
+        *,
+        forwards: Mapping[tuple[Family, int], Target] | None = None,
+        proxies: Mapping[Family, Target] | None = None,
+    ) -> Established:
+        """The tunnel that this is; the handshake ends when both ends say that the client is logged in."""
+        programs, agreed = (self.client, self.server), terms(self.variant)
+        logged_in = f"Authenticated to|{self.listener.accepted}"
+        return Established(
+            wire=frozenset({f"{self.left.outer} tcp {PORT}"}),
+            read_back=self.read_back,
+            programs=programs,
+            forwards=forwards or {},
+            proxies=proxies or {},
+            facts=agreed.facts,
+            compresses=agreed.compression != "none",
+            rekey=self.rekey,
+            handshake_seconds=seconds_between(self.client, "Connecting to", programs, logged_in),
+        )
 
     async def read_back(self) -> ReadBack:
         """The suite of the newest keys, as both ends say."""

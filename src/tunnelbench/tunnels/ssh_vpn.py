@@ -18,7 +18,7 @@ from tunnelbench.tunnels.base import (
     options,
     suites,
 )
-from tunnelbench.tunnels.openssh import connect, packet_layers, ssh_needs, wire_protocols
+from tunnelbench.tunnels.openssh import connect, packet_layers, ssh_needs
 from tunnelbench.tunnels.point_to_point import join
 from tunnelbench.tunnels.ssh_suites import COMPRESSION, MAC_ORDER, all_suites, impossible, suite_of
 
@@ -70,15 +70,7 @@ class SshVpn(Tunnel):
         forwarding = (f"Tunnel {'ethernet' if is_tap else 'point-to-point'}", "TunnelDevice 0:0")
         connection = await connect(left, right, variant, forwarding, cleanup, makes_device=True)
         await join(left, right, "tap0" if is_tap else "tun0", cleanup, ethernet=is_tap)
-        return Established(
-            wire=wire_protocols(left),
-            read_back=connection.read_back,
-            programs=connection.programs,
-            facts=connection.facts,
-            compresses=connection.compresses,
-            rekey=connection.rekey,
-            handshake_seconds=connection.handshake_seconds,
-        )
+        return connection.established()
 
     def encapsulation(self, variant: Variant) -> Encapsulation:
         """Each packet or frame is the data of one message of a channel, in a TCP stream."""
