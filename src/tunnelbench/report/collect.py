@@ -12,10 +12,10 @@ import polars
 
 from tunnelbench.analysis.checks import warnings_about
 from tunnelbench.analysis.frames import POINT, TREATMENT
+from tunnelbench.analysis.ranked import LESS_IS_BETTER
 from tunnelbench.analysis.summary import summarise
 from tunnelbench.ciphers.cost import Cost
 from tunnelbench.report.content import (
-    LESS_IS_BETTER,
     OUTCOMES,
     Bringing,
     Content,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import polars
 
+from tunnelbench.analysis.ranked import RANKED_BY
 from tunnelbench.store.model import CalibrationRecord, CampaignRecord, RekeyRecord
-from tunnelbench.study.points import Point, Question
+from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
 
@@ -26,16 +27,6 @@ OUTCOMES = {
     "unfinished": "not reached",
 }
 """How a cell can come out, and the words for it."""
-
-
-RANKED_BY: Mapping[Question, str] = {
-    "throughput": "throughput",
-    "delay": "latency_p50",
-    "round trip": "round_trip_p50",
-    "transactions": "transactions_per_second",
-}
-"""The metric that answers what is asked at a point."""
-LESS_IS_BETTER = frozenset({"latency_p50", "round_trip_p50"})
 
 
 @dataclass(frozen=True)
