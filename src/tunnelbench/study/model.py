@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self, cast
 from annotated_types import Ge, Interval
 from pydantic import Field, model_validator
 
+from tunnelbench.study.correspondence import Correspondence
 from tunnelbench.study.fields import (
     BitRate,
     Bytes,
@@ -202,3 +203,5 @@ class Study(Frozen, frozen=True):
     socket: Socket = Socket()
     link: Link = Link()
     method: Method = Method()
+    published: Correspondence | None = None
+    """What stands here for the factors and levels of the published study that this one repeats."""

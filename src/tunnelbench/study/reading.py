@@ -16,6 +16,7 @@ from tunnelbench.errors import UserError
 from tunnelbench.study.catalogue import Catalogue
 from tunnelbench.study.checks import sentences, unknown_names, vain_levels
 from tunnelbench.study.contents import wrong_contents
+from tunnelbench.study.correspondence_checks import wrong_correspondence
 from tunnelbench.study.locator import KeyPath, line_of, locate
 from tunnelbench.study.model import Study
 from tunnelbench.study.nearest import advice_on
@@ -74,6 +75,7 @@ def parse_study(text: str, source: str, catalogue: Catalogue, folder: Path | Non
         problems = (_problem(_path(detail), _message(detail), lines, source) for detail in error.errors())
         raise StudyError(tuple(problems)) from error
     wrong = unknown_names(study, catalogue) or vain_levels(study, catalogue)
+    wrong += wrong_correspondence(study, catalogue)
     wrong += [] if folder is None else wrong_contents(study, folder)
     if wrong:
         raise StudyError(tuple(_problem(path, message, lines, source) for path, message in wrong))
