@@ -29,6 +29,7 @@ from tunnelbench.tunnels.base import (
     options,
 )
 from tunnelbench.tunnels.daemons import all_print, start_daemon
+from tunnelbench.tunnels.ipsec_refusals import refusal_of_transport_mode
 from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 from tunnelbench.tunnels.xfrm import Step, Way
 
@@ -78,16 +79,7 @@ class IpsecManual(Tunnel):
                 return "AH authenticates the addresses that a NAT changes; only ESP travels in UDP (RFC 3948)"
             case _:
                 pass
-        if variant["mode"] == "transport" and place.topology != "host-to-host":
-            return (
-                "in transport mode hosts protect their own packets (RFC 4301), so it needs the topology "
-                f"host-to-host, not {place.topology}"
-            )
-        if variant["mode"] == "transport" and variant.outer is Family.IPV6:
-            return (
-                "in transport mode packets keep their own IP version on the wire, so there is none to choose"
-            )
-        return None
+        return refusal_of_transport_mode(variant, place)
 
     def needs(self, variant: Variant) -> Needs:
         """IPsec with the suite's transforms."""

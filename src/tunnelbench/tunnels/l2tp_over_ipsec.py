@@ -25,6 +25,7 @@ from tunnelbench.tunnels.base import (
     Variant,
     options,
 )
+from tunnelbench.tunnels.ipsec_refusals import refusal_of_ike_version
 from tunnelbench.tunnels.ipsec_suites import as_esp
 from tunnelbench.tunnels.strongswan_configuration import Child, Connection, Protection
 from tunnelbench.tunnels.strongswan_daemon import PROGRAMS, protect
@@ -55,9 +56,7 @@ class L2tpOverIpsec(Tunnel):
 
     def refusal(self, variant: Variant, place: Place) -> str | None:
         """What IKEv1 does not know."""
-        if variant["version"] == "ikev1" and variant.suite.name == "chacha20-poly1305":
-            return "IKEv1 has no number for ChaCha20-Poly1305 (RFC 7634): add version=ikev2"
-        return None
+        return refusal_of_ike_version(variant)
 
     def needs(self, variant: Variant) -> Needs:
         """strongSwan, xl2tpd, pppd, and a kernel with the suite and PPP."""

@@ -37,6 +37,7 @@ from tunnelbench.tunnels.base import (
     suites,
 )
 from tunnelbench.tunnels.daemons import all_print, place_files, seconds_between, start_daemon
+from tunnelbench.tunnels.ipsec_refusals import refusal_of_ike_version
 from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 from tunnelbench.tunnels.libreswan_status import all_indices, read_status
 
@@ -84,9 +85,7 @@ class Libreswan(Tunnel):
 
     def refusal(self, variant: Variant, place: Place) -> str | None:
         """What IKEv1 has no number for."""
-        if variant["version"] == "ikev1" and variant.suite.name == "chacha20-poly1305":
-            return "ChaCha20-Poly1305 has no number in IKEv1 (RFC 7634 gives it one in IKEv2 alone)"
-        return None
+        return refusal_of_ike_version(variant)
 
     def needs(self, variant: Variant) -> Needs:
         """pluto, the tool that makes its database, and a kernel with the suite."""

@@ -36,6 +36,7 @@ from tunnelbench.tunnels.base import (
     options,
     suites,
 )
+from tunnelbench.tunnels.ipsec_refusals import refusal_of_ike_version, refusal_of_transport_mode
 from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 from tunnelbench.tunnels.strongswan_configuration import BETWEEN_GATEWAYS, Child, Connection, Protection
 from tunnelbench.tunnels.strongswan_daemon import PROGRAMS, Protected, protect
@@ -91,15 +92,8 @@ class StrongSwan(Tunnel):
 
     def refusal(self, variant: Variant, place: Place) -> str | None:
         """What IPsec or kernel-libipsec can't do."""
-        if variant["mode"] == "transport" and place.topology != "host-to-host":
-            return (
-                "in transport mode hosts protect their own packets (RFC 4301), so it needs the topology "
-                f"host-to-host, not {place.topology}"
-            )
-        if variant["mode"] == "transport" and variant.outer is Family.IPV6:
-            return (
-                "in transport mode packets keep their own IP version on the wire, so there is none to choose"
-            )
+        if refusal := refusal_of_transport_mode(variant, place) or refusal_of_ike_version(variant):
+            return refusal
         if place.topology == "remote-access" and variant["version"] == "ikev1":
             return "clients get their addresses by IKEv2; for IKEv1 that never became a standard"
         if place.topology == "remote-access" and variant["steering"] != "policy":
@@ -108,8 +102,6 @@ class StrongSwan(Tunnel):
             return "AH encrypts nothing: ask for a suite without encryption, such as null-sha1"
         if variant["protocol"] == "ah" and variant["nat-traversal"] == "yes":
             return "AH protects the addresses of packets, so it can't pass a NAT"
-        if variant["version"] == "ikev1" and variant.suite.name == "chacha20-poly1305":
-            return "ChaCha20-Poly1305 has no number in IKEv1 (RFC 7634 gives it one in IKEv2 alone)"
         if variant["data-plane"] == "user-space":
             return _refusal_of_libipsec(variant)
         return None
