@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 
+from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.together import together
@@ -39,6 +41,29 @@ async def all_print(
     program's last lines, as soon as one ends, or after `timeout` seconds.
     """
     await together(*(program.line(pattern, timeout, after=after) for program in programs))
+
+
+async def until(
+    condition: Callable[[], Awaitable[bool]],
+    seconds: float,
+    complaint: str,
+    daemon: Program,
+    *,
+    every: float = 0.02,
+) -> None:
+    """Asks again and again, with pauses of `every` seconds, until a condition holds.
+
+    Raises NodeError with the complaint, such as `no new keys`, and the daemon's last lines when the time is
+    over first.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                if await condition():
+                    return
+                await asyncio.sleep(every)
+    except TimeoutError:
+        raise NodeError(f"{complaint} within {seconds:g} s; its last lines:\n{daemon.log_tail()}") from None
 
 
 def seconds_between(begun: Program, beginning: str, done: Iterable[Program], end: str) -> float | None:

@@ -12,7 +12,6 @@ There are no new keys while a session lasts. Debian's packages end with bookworm
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 from collections.abc import Iterable
@@ -37,7 +36,7 @@ from tunnelbench.tunnels.base import (
     options,
     suites,
 )
-from tunnelbench.tunnels.daemons import place_files, seconds_between, start_daemon
+from tunnelbench.tunnels.daemons import place_files, seconds_between, start_daemon, until
 from tunnelbench.tunnels.point_to_point import join
 
 PORT = 443
@@ -115,7 +114,7 @@ class Softether(Tunnel):
         await client.line(_ESTABLISHED, READY_SECONDS)
         await join(left, right, f"vpn_{_NAME}", cleanup, ethernet=True, right_interface=f"tap_{_NAME}")
         if variant["udp-acceleration"] == "yes":
-            await _accelerated(left.node)
+            await _accelerated(left.node, client)
 
         async def read_back() -> ReadBack:
             return ReadBack.agreed([read_status(text) for text in await _statuses(left.node, right.node)])
@@ -280,18 +279,18 @@ async def _start(
 
 async def _answers(node: Node, service: tuple[str, str], daemon: Program) -> None:
     """Asks until the daemon answers its command line."""
-    try:
-        async with asyncio.timeout(READY_SECONDS):
-            while True:
-                asked = await node.run("vpncmd", *service, "/CMD", "About", timeout=30, check=False)
-                if asked.status == 0:
-                    return
-                await asyncio.sleep(_LOOK_EVERY_SECONDS)
-    except TimeoutError:
-        raise NodeError(
-            f"{node.name}: {daemon.arguments[0]} was not ready within {READY_SECONDS:g} s; "
-            f"its last lines:\n{daemon.log_tail()}"
-        ) from None
+
+    async def is_ready() -> bool:
+        asked = await node.run("vpncmd", *service, "/CMD", "About", timeout=_COMMAND_SECONDS, check=False)
+        return asked.status == 0
+
+    await until(
+        is_ready,
+        READY_SECONDS,
+        f"{node.name}: {daemon.arguments[0]} was not ready",
+        daemon,
+        every=_LOOK_EVERY_SECONDS,
+    )
 
 
 async def _command(node: Node, *arguments: str) -> str:
@@ -312,19 +311,20 @@ async def _statuses(client: Node, server: Node) -> tuple[str, str]:
     return told, await _command(server, *_SERVER, f"/IN:{_RUN}/ask")
 
 
-async def _accelerated(client: Node) -> None:
+async def _accelerated(client: Node, daemon: Program) -> None:
     """Asks until frames go over UDP."""
-    try:
-        async with asyncio.timeout(READY_SECONDS):
-            while True:
-                told = await _command(client, *_CLIENT, "/CMD", "AccountStatusGet", _NAME)
-                if _items(told).get("UDP Acceleration is Active") == "Yes":
-                    return
-                await asyncio.sleep(_LOOK_EVERY_SECONDS)
-    except TimeoutError:
-        raise NodeError(
-            f"{client.name}: UDP acceleration was not active within {READY_SECONDS:g} s"
-        ) from None
+
+    async def is_active() -> bool:
+        told = await _command(client, *_CLIENT, "/CMD", "AccountStatusGet", _NAME)
+        return read_status(told).facts["udp-acceleration"] == "yes"
+
+    await until(
+        is_active,
+        READY_SECONDS,
+        f"{client.name}: UDP acceleration was not active",
+        daemon,
+        every=_LOOK_EVERY_SECONDS,
+    )
 
 
 _SHOWN = (
