@@ -38,6 +38,7 @@ from tunnelbench.tunnels.base import (
 )
 from tunnelbench.tunnels.daemons import all_print, place_files, seconds_between, start_daemon
 from tunnelbench.tunnels.ipsec_refusals import refusal_of_ike_version
+from tunnelbench.tunnels.ipsec_rekeying import Pairs, all_replaced
 from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 from tunnelbench.tunnels.libreswan_status import all_indices, read_status
 
@@ -52,12 +53,9 @@ _SETTINGS = f"{DIRECTORY}/ipsec.conf"
 _DATABASE = f"{DIRECTORY}/nss"
 _LISTENING = "loading secrets from"
 _BEGUN = r"initiating IKEv[12]"
-_LOOK_EVERY_SECONDS = 0.02
 
 _VERSIONS = {"ikev2": "insist", "ikev1": "never"}
 _GROUPS = {"ecp256": "dh19", "ecp384": "dh20", "ecp521": "dh21", "curve25519": "dh31"}
-
-Pairs = frozenset[frozenset[int]]
 
 
 class Libreswan(Tunnel):
@@ -237,16 +235,7 @@ async def _rekey(ends: Sequence[Pluto]) -> None:
     old = await _pairs(ends)
     for family in Family:
         await ends[0].rekey(family.value)
-    deadline = asyncio.get_running_loop().time() + READY_SECONDS
-    while not _replaced(old, await _pairs(ends)):
-        if asyncio.get_running_loop().time() > deadline:
-            log = ends[0].program.log_tail()
-            raise NodeError(f"no new keys within {READY_SECONDS:g} s; the last lines:\n{log}")
-        await asyncio.sleep(_LOOK_EVERY_SECONDS)
-
-
-def _replaced(old: Pairs, new: Pairs) -> bool:
-    return len(old) == len(new) and not old & new
+    await all_replaced(old, partial(_pairs, ends), ends[0].program, READY_SECONDS)
 
 
 async def _pairs(ends: Sequence[Pluto]) -> Pairs:

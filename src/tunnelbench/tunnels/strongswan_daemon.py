@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.node import Node
@@ -18,6 +19,7 @@ from tunnelbench.tunnels import xfrm
 from tunnelbench.tunnels.base import Gateway
 from tunnelbench.tunnels.certificates import Authority
 from tunnelbench.tunnels.daemons import all_print, place_files, start_daemon
+from tunnelbench.tunnels.ipsec_rekeying import Pairs, all_replaced
 from tunnelbench.tunnels.strongswan_associations import IkeAssociation, installed, read_associations
 from tunnelbench.tunnels.strongswan_configuration import (
     DIRECTORY,
@@ -33,10 +35,6 @@ READY_SECONDS = 20.0
 """How long a step may take; idle none takes more than one."""
 
 _ENVIRONMENT = {"STRONGSWAN_CONF": f"{DIRECTORY}/strongswan.conf", "SWANCTL_DIR": DIRECTORY}
-_LOOK_EVERY_SECONDS = 0.02
-
-Pairs = frozenset[frozenset[str]]
-"""Of security parameter indices, one of each direction."""
 
 
 @dataclass(frozen=True)
@@ -155,20 +153,12 @@ async def agree(client: Charon, server: Charon, child: str, of_server: str = "")
 
 async def rekey(clients: Sequence[Charon], server: Charon, children: Sequence[str]) -> None:
     """Has all clients replace their packets' keys; returns once both ends of all use new ones."""
-    old = await _pairs(clients, server)
+    current = partial(_pairs, clients, server)
+    old = await current()
     for client in clients:
         for child in children:
             await client.rekey(child)
-    deadline = asyncio.get_running_loop().time() + READY_SECONDS
-    while not _replaced(old, await _pairs(clients, server)):
-        if asyncio.get_running_loop().time() > deadline:
-            log = server.program.log_tail()
-            raise NodeError(f"no new keys within {READY_SECONDS:g} s; the last lines:\n{log}")
-        await asyncio.sleep(_LOOK_EVERY_SECONDS)
-
-
-def _replaced(old: Pairs, new: Pairs) -> bool:
-    return len(new) == len(old) and not new & old
+    await all_replaced(old, current, server.program, READY_SECONDS)
 
 
 async def _pairs(clients: Sequence[Charon], server: Charon) -> Pairs:
