@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from tunnelbench.lab.features import Feature
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
-from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Layer
 from tunnelbench.overhead.layers import mppe, ppp
 from tunnelbench.tunnels.base import NO_SUITE, Gateway, Option, ReadBack, Suite, suites
@@ -247,8 +246,3 @@ def read_log(log: str) -> ReadBack:
 
 def _last(pattern: re.Pattern[str], log: str) -> re.Match[str] | None:
     return max(pattern.finditer(log), key=lambda found: found.start(), default=None)
-
-
-async def route(end: Gateway, cleanup: AsyncExitStack) -> None:
-    """Leads traffic for the peer's site into PPP."""
-    await end.route_to_peer(cleanup, interface=INTERFACE, families=tuple(Family))

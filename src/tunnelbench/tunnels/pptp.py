@@ -74,7 +74,7 @@ class Pptp(Tunnel):
         handshake_seconds = asyncio.get_running_loop().time() - began
         session = await pppd.guard(right, cleanup)
         for end in (left, right):
-            await pppd.route(end, cleanup)
+            await end.route_to_peer(cleanup, interface=pppd.INTERFACE)
 
         async def read_back() -> ReadBack:
             return ReadBack.agreed(pppd.read_log(printed(log)) for log in (client, server_log))

@@ -24,11 +24,8 @@ from tunnelbench.tunnels.ipsec_suites import CIPHERS, ESP_SUITES, Algorithm, as_
 UDP_PORT = 4500
 """Where ESP in UDP goes (RFC 3948)."""
 
-# On a busy machine a kernel may take long to load a chain of modules.
-_LOAD_SECONDS = 60.0
-
 Address = IPv4Address | IPv6Address
-_MODULES_SECONDS = 60.0
+_LOAD_SECONDS = 60.0
 """A first association may have a kernel load a chain of modules, on a busy machine."""
 
 _PROTOCOLS = {"esp": "ESP", "ah": "AH", "comp": "IPComp"}
@@ -142,7 +139,7 @@ async def protect(
         policies = "".join(way.policies(chain, node) for way in ways)
         cleanup.push_async_callback(forget, node)
         batch = (associations + policies).encode()
-        await node.run("ip", "-batch", "-", input=batch, timeout=_MODULES_SECONDS)
+        await node.run("ip", "-batch", "-", input=batch, timeout=_LOAD_SECONDS)
 
 
 async def load_modules(node: Node, chain: Sequence[Step], family: Family, cleanup: AsyncExitStack) -> None:

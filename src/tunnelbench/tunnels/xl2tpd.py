@@ -100,7 +100,7 @@ async def dial(
     handshake_seconds = asyncio.get_running_loop().time() - began
     guards = [await pppd.guard(end, cleanup) for end in (server, client)]
     for end in (server, client):
-        await pppd.route(end, cleanup)
+        await end.route_to_peer(cleanup, interface=pppd.INTERFACE)
     return Session(daemons, logs, guards, handshake_seconds)
 
 
