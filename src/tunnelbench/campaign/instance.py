@@ -21,9 +21,9 @@ from tunnelbench.lab.topology import Family
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd, WarningRecord
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.tunnels.base import Established, Traffic, bring_up
+from tunnelbench.tunnels.base import Established, bring_up
 from tunnelbench.witness.evidence import Evidence
-from tunnelbench.witness.witness import await_first_reply, examine
+from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
 _UP_SECONDS = 40.0
 _FIRST_REPLY_SECONDS = 15.0
@@ -88,9 +88,8 @@ async def _measure(
             established = await bring_up(lab, tunnel, variant, cleanup)
     except TimeoutError:
         return End("failed", f"{tunnel.title} did not come up within {_UP_SECONDS:g} s")
-    first: Traffic = min(carried, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
     up_seconds = clock() - began
-    reply_seconds = await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS)
+    reply_seconds = await await_first_reply(lab, established, first_traffic(carried), _FIRST_REPLY_SECONDS)
     if reply_seconds is None:
         return End(
             "failed",

@@ -26,7 +26,7 @@ from tunnelbench.study.quantity import SendingRate
 from tunnelbench.study.treatment import Treatment, written_options
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import Established, Place, Tunnel, Variant, bring_up
-from tunnelbench.witness.witness import await_first_reply, examine
+from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
 Outcome = Literal["works", "blocked", "fails"]
 """`blocked`: it can't be there, and that is known before it is tried."""
@@ -206,8 +206,8 @@ async def _carries(lab: Lab, treatment: Treatment, sending: bool) -> float:
         began = clock()
         established = await _up(lab, tunnel, variant, cleanup)
         carried = tunnel.carried(variant)
-        first = min(carried, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
-        if await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS) is None:
+        first_reply = await_first_reply(lab, established, first_traffic(carried), _FIRST_REPLY_SECONDS)
+        if await first_reply is None:
             raise _FailureError(f"no payload came through within {_FIRST_REPLY_SECONDS:g} s")
         setup_ms = (clock() - began) * 1000
         verdict = await examine(lab, established, variant.suite, carried)

@@ -21,7 +21,7 @@ from tunnelbench.lab.topology import Family, topology_of
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.tunnels.base import Established, Suite, Traffic, bring_up
 from tunnelbench.tunnels.path import SERVICE_PORT, target
-from tunnelbench.witness.witness import await_first_reply, examine
+from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
 _UP_SECONDS = 40.0
 _FIRST_REPLY_SECONDS = 15.0
@@ -116,8 +116,8 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
 
 
 async def _prove(lab: Lab, established: Established, suite: Suite, carried: frozenset[Traffic]) -> str:
-    first = min(carried, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
-    if await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS) is None:
+    first_reply = await_first_reply(lab, established, first_traffic(carried), _FIRST_REPLY_SECONDS)
+    if await first_reply is None:
         return f"refused: no payload came through within {_FIRST_REPLY_SECONDS:g} s"
     verdict = await examine(lab, established, suite, carried)
     if verdict.refusal is not None:

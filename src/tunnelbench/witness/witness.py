@@ -38,6 +38,11 @@ _MILLISECOND = 1_000_000
 _SECOND = 1_000_000_000
 
 
+def first_traffic(carried: Iterable[Traffic]) -> Traffic:
+    """What to send first through a tunnel, which may still lose some: UDP over IPv4 where it carries that."""
+    return min(carried, key=lambda traffic: (traffic[0] != "udp", traffic[1] != Family.IPV4))
+
+
 async def await_first_reply(
     lab: Lab, established: Established, traffic: Traffic, seconds: float
 ) -> float | None:
