@@ -64,6 +64,14 @@ def test_a_built_image_is_found_with_what_is_in_it(cache: Path) -> None:
     assert [step.share for step in steps] == [0.5, 1.0]
 
 
+@pytest.mark.usefixtures("cache")
+def test_a_release_is_that_of_what_is_built_or_else_the_name() -> None:
+    assert images.release_of("trixie") == "trixie"
+    images.build("trixie", Recipe("bookworm"), assemble=assembler())
+    assert images.release_of("trixie") == "bookworm"
+    assert images.release_of("mine") is None
+
+
 def test_images_can_be_moved_with_the_cache(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

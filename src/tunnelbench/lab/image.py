@@ -150,14 +150,15 @@ def ensure(name: str = DEFAULT_IMAGE, progress: Report = lambda _: None) -> Imag
 
 
 def release_of(name: str) -> str | None:
-    """The Debian release of the image of that name, built or not; None where nobody can know it."""
-    if name in RELEASES:
-        return name
+    """The Debian release of the image of that name; None where it is not built and its name tells of none.
+
+    What is built counts: an image can be named after one release and made of another.
+    """
     description = _images() / name / DESCRIPTION
     try:
-        return json.loads(description.read_text()).get("release")
-    except (OSError, ValueError, AttributeError):
-        return None
+        return json.loads(description.read_text())["release"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return name if name in RELEASES else None
 
 
 def list_images() -> list[Image]:
