@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.labs import LabKey, Labs
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.campaign.variants import tunnel_of, variant_of
@@ -25,7 +26,7 @@ from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import SendingRate
 from tunnelbench.study.treatment import Treatment, written_options
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Established, Place, Tunnel, Variant, bring_up
+from tunnelbench.tunnels.base import Established, Needs, Tunnel, Variant, bring_up
 from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
 Outcome = Literal["works", "blocked", "fails"]
@@ -150,21 +151,16 @@ async def _placements(
 ) -> dict[Attempt, Placement | str]:
     """Where each attempt runs, or the objection to it."""
     placements: dict[Attempt, Placement | str] = {}
-    by_image: dict[str, dict[Attempt, Variant]] = {}
+    by_image: dict[str, dict[Attempt, Needs]] = {}
     for attempt in attempts:
         treatment = attempt.treatment
-        variant = variant_of(treatment)
-        release = found[treatment.image].release
-        lab = Place(release, attempt.topology, treatment.clients)
-        objection = tunnel_of(treatment).objection(variant, lab)
+        objection = catalogue().vpns[treatment.vpn].objection(treatment, attempt.topology)
         if objection is None:
-            by_image.setdefault(treatment.image, {})[attempt] = variant
+            needs = tunnel_of(treatment).needs(variant_of(treatment))
+            by_image.setdefault(treatment.image, {})[attempt] = needs
         else:
             placements[attempt] = objection
-    for image, variants in by_image.items():
-        needs = {
-            attempt: tunnel_of(attempt.treatment).needs(variant) for attempt, variant in variants.items()
-        }
+    for image, needs in by_image.items():
         placements |= await place(found[image], needs)
     return placements
 
