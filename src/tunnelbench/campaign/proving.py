@@ -79,7 +79,30 @@ def home(tunnel: Tunnel) -> str:
 def usual_attempts(vpns: Iterable[str], image: str) -> list[Attempt]:
     """One suite of each VPN, with the defaults of all else."""
     tunnels = [all_tunnels()[name] for name in vpns]
-    return [_attempt(tunnel, home(tunnel), image, usual_suite(tunnel)) for tunnel in tunnels]
+    return [attempt_of(tunnel, image, usual_suite(tunnel)) for tunnel in tunnels]
+
+
+def attempt_of(
+    tunnel: Tunnel,
+    image: str,
+    suite: str,
+    options: str = "",
+    *,
+    outer: Family | None = None,
+    topology: str | None = None,
+) -> Attempt:
+    """One suite of a VPN, with the default of all that is not named."""
+    where = topology or home(tunnel)
+    treatment = Treatment(
+        vpn=tunnel.name,
+        suite=suite,
+        options=options,
+        outer_ip=(outer or tunnel.default_outer).value,
+        clients=_CLIENTS if where == "remote-access" else 1,
+        image=image,
+        mtu=1500,
+    )
+    return Attempt(treatment, where)
 
 
 def whole_matrix(vpns: Iterable[str], image: str) -> list[Attempt]:
@@ -93,42 +116,25 @@ def whole_matrix(vpns: Iterable[str], image: str) -> list[Attempt]:
 
 
 def _variations(tunnel: Tunnel, image: str) -> Iterator[Attempt]:
-    usual, at_home = usual_suite(tunnel), home(tunnel)
-    yield _attempt(tunnel, at_home, image, usual)
+    usual = usual_suite(tunnel)
+    yield attempt_of(tunnel, image, usual)
     others = [
-        *(_attempt(tunnel, at_home, image, suite) for suite in tunnel.suites if suite != usual),
+        *(attempt_of(tunnel, image, suite) for suite in tunnel.suites if suite != usual),
         *(
-            _attempt(tunnel, at_home, image, usual, written_options({option.name: level}))
+            attempt_of(tunnel, image, usual, written_options({option.name: level}))
             for option in tunnel.options.values()
             for level in option.levels[1:]
         ),
         *(
-            _attempt(tunnel, at_home, image, usual, outer=family)
+            attempt_of(tunnel, image, usual, outer=family)
             for family in sorted(tunnel.outer_families - {tunnel.default_outer})
         ),
-        *(_attempt(tunnel, topology, image, usual) for topology in sorted(tunnel.topologies - {at_home})),
+        *(
+            attempt_of(tunnel, image, usual, topology=topology)
+            for topology in sorted(tunnel.topologies - {home(tunnel)})
+        ),
     ]
     yield from (replace(attempt, thorough=False) for attempt in others)
-
-
-def _attempt(
-    tunnel: Tunnel,
-    topology: str,
-    image: str,
-    suite: str,
-    options: str = "",
-    outer: Family | None = None,
-) -> Attempt:
-    treatment = Treatment(
-        vpn=tunnel.name,
-        suite=suite,
-        options=options,
-        outer_ip=(outer or tunnel.default_outer).value,
-        clients=_CLIENTS if topology == "remote-access" else 1,
-        image=image,
-        mtu=1500,
-    )
-    return Attempt(treatment, topology)
 
 
 async def try_out(attempts: Sequence[Attempt]) -> AsyncGenerator[Finding]:

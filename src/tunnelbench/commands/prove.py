@@ -18,7 +18,7 @@ from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.proving import (
     Attempt,
     Finding,
-    home,
+    attempt_of,
     try_out,
     usual_attempts,
     usual_suite,
@@ -27,7 +27,6 @@ from tunnelbench.campaign.proving import (
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.study.catalogue import Choice
-from tunnelbench.study.treatment import Treatment
 from tunnelbench.tunnels import all_tunnels
 
 _MARKS = {"works": "[green]works[/]", "blocked": "[yellow]blocked[/]", "fails": "[red]fails[/]"}
@@ -91,20 +90,7 @@ def _attempts(patterns: list[str], image: str, matrix: bool) -> Iterable[Attempt
     choices = [choice for pattern in patterns for choice in _choices(pattern)]
     if matrix:
         return whole_matrix(dict.fromkeys(choice.vpn for choice in choices), image)
-    return [
-        Attempt(
-            Treatment(
-                vpn=choice.vpn,
-                suite=choice.suite,
-                options=choice.options,
-                outer_ip=all_tunnels()[choice.vpn].default_outer.value,
-                image=image,
-                mtu=1500,
-            ),
-            home(all_tunnels()[choice.vpn]),
-        )
-        for choice in choices
-    ]
+    return [attempt_of(all_tunnels()[choice.vpn], image, choice.suite, choice.options) for choice in choices]
 
 
 def _choices(pattern: str) -> Iterable[Choice]:
