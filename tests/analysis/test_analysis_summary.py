@@ -103,7 +103,8 @@ def test_drift_cancels_in_the_ratio() -> None:
     [
         {"campaign_round": 2},
         {"runtime": "kernel"},
-        {"image": "trixie"},
+        {"gateway_os": "trixie"},
+        {"host_os": "trixie"},
         {"mtu": 9000},
         {"transport": "udp"},
         {"ip": "ipv6"},

@@ -74,8 +74,8 @@ def test_rounds_without_their_baseline() -> None:
         row("open", 2, 50.0, transport="udp", rate="max", status="void"),
     ]
     kernel, namespace = missing_baselines(frame(rows))
-    assert kernel == MissingBaseline("kernel", "bookworm", 1500, (1, 2))
-    assert namespace == MissingBaseline("namespace", "bookworm", 1500, (2,))
+    assert kernel == MissingBaseline("kernel", "bookworm", "bookworm", 1500, (1, 2))
+    assert namespace == MissingBaseline("namespace", "bookworm", "bookworm", 1500, (2,))
     assert kernel.message.startswith("rounds 1, 2: some results have no plain-IP baseline (kernel, bookworm")
     assert namespace.message.startswith("round 2: ")
 

@@ -15,7 +15,7 @@ from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import MAXIMUM, parse_sending_rate
 from tunnelbench.study.vocabulary import Transport
 
-OPENVPN = Treatment(vpn="openvpn", suite="aes-128-gcm", image="bookworm", mtu=1500)
+OPENVPN = Treatment(vpn="openvpn", suite="aes-128-gcm", gateway_os="bookworm", host_os="bookworm", mtu=1500)
 
 
 def point(transport: Transport, payload_bytes: int, rate: str = "30 Mbit/s", load: str = "engine") -> Point:
@@ -37,7 +37,7 @@ def trial(of: Point, throughput: float) -> TrialRecord:
 
 
 def calibrated(of: Point, throughput: float) -> CalibrationRecord:
-    return CalibrationRecord(OPENVPN.image, OPENVPN.mtu, of, {"throughput": throughput})
+    return CalibrationRecord(OPENVPN.host_os, OPENVPN.mtu, of, {"throughput": throughput})
 
 
 def the_one_for(of: Point) -> Point:

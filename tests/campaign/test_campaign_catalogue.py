@@ -26,7 +26,9 @@ def test_plain_ip_is_the_first_vpn() -> None:
 
 def test_what_forwards_single_ports_carries_no_datagrams() -> None:
     carries = catalogue().vpns["ssh-port-forwarding"].carries
-    treatment = Treatment(vpn="ssh-port-forwarding", suite="aes128-gcm", image="bookworm", mtu=1500)
+    treatment = Treatment(
+        vpn="ssh-port-forwarding", suite="aes128-gcm", gateway_os="bookworm", host_os="bookworm", mtu=1500
+    )
     assert {transport for transport, _ in carries(treatment)} == {"tcp"}
 
 
@@ -38,7 +40,14 @@ def test_every_vpn_comes_up_somewhere_with_defaults_alone(vpn: str) -> None:
             (release, suite): catalogue()
             .vpns[vpn]
             .objection(
-                Treatment(vpn=vpn, suite=suite, outer_ip=tunnel.default_outer.value, image=release, mtu=1500),
+                Treatment(
+                    vpn=vpn,
+                    suite=suite,
+                    outer_ip=tunnel.default_outer.value,
+                    gateway_os=release,
+                    host_os=release,
+                    mtu=1500,
+                ),
                 topology,
             )
             for release in RELEASES
@@ -48,7 +57,9 @@ def test_every_vpn_comes_up_somewhere_with_defaults_alone(vpn: str) -> None:
 
 
 def test_several_clients_need_remote_access() -> None:
-    treatment = Treatment(vpn="open", suite="none", clients=2, image="bookworm", mtu=1500)
+    treatment = Treatment(
+        vpn="open", suite="none", clients=2, gateway_os="bookworm", host_os="bookworm", mtu=1500
+    )
     objection = catalogue().vpns["open"].objection(treatment, "site-to-site")
     assert objection == "2 clients need the topology remote-access, not site-to-site"
 

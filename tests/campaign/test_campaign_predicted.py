@@ -13,7 +13,7 @@ from tunnelbench.study.quantity import parse_sending_rate
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.study.vocabulary import Transport
 
-OPEN = Treatment(vpn="open", suite="none", image="bookworm", mtu=1500)
+OPEN = Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500)
 
 
 def point(transport: Transport, payload_bytes: int, **levels: object) -> Point:

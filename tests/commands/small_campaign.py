@@ -14,7 +14,7 @@ from tunnelbench.witness.evidence import Evidence
 
 def write_campaign(directory: Path, *, trials: bool = True) -> None:
     """Writes a campaign of one cell, with its one trial or before it."""
-    treatment = Treatment(vpn="open", suite="none", image="bookworm", mtu=1500)
+    treatment = Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500)
     point = Point(
         transport="tcp", ip="ipv4", payload_bytes=1000, rate=None, direction="forward", load="engine"
     )

@@ -223,7 +223,7 @@ async def test_what_cannot_run_is_skipped_with_its_reason(tmp_path: Path) -> Non
 
 
 async def test_a_missing_image_names_the_command_that_builds_it(tmp_path: Path) -> None:
-    study = STUDY.replace('transport = ["tcp", "udp"]', 'transport = ["tcp"]\nimage = ["trixie"]')
+    study = STUDY.replace('transport = ["tcp", "udp"]', 'transport = ["tcp"]\ngateway_os = ["trixie"]')
     try:
         find("trixie")
     except UserError:

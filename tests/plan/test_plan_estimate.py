@@ -18,7 +18,7 @@ def instance(runtime: Runtime, points: int) -> PlannedInstance:
     return PlannedInstance(
         campaign_round=1,
         position=0,
-        treatment=Treatment(vpn="open", suite="none", image="bookworm", mtu=1500),
+        treatment=Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500),
         runtime=runtime,
         points=tuple(
             Point(

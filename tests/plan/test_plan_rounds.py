@@ -14,8 +14,8 @@ from tunnelbench.study.cells import Cell, Treatment
 from tunnelbench.study.points import Point
 
 
-def treatment(vpn: str, suite: str = "none", image: str = "bookworm", mtu: int = 1500) -> Treatment:
-    return Treatment(vpn=vpn, suite=suite, image=image, mtu=mtu)
+def treatment(vpn: str, suite: str = "none", system: str = "bookworm", mtu: int = 1500) -> Treatment:
+    return Treatment(vpn=vpn, suite=suite, gateway_os=system, host_os=system, mtu=mtu)
 
 
 def point(transport: str = "tcp", payload_bytes: int = 1400) -> Point:
@@ -103,19 +103,19 @@ def test_the_order_is_the_same_on_every_machine() -> None:
     )
     assert first == [
         "open kernel",
-        "ssh-vpn namespace",
-        "ipsec-manual kernel",
         "open namespace",
+        "ipsec-manual kernel",
         "ipip kernel",
+        "ssh-vpn namespace",
     ]
     assert second == [
-        "open kernel",
         "ssh-vpn namespace",
+        "open kernel",
         "open namespace",
-        "ipip kernel",
         "ipsec-manual kernel",
+        "ipip kernel",
     ]
-    assert [i.points[0].transport for i in plan.rounds[0]] == ["tcp", "udp", "udp", "udp", "udp"]
+    assert [i.points[0].transport for i in plan.rounds[0]] == ["udp", "udp", "tcp", "tcp", "tcp"]
 
 
 VPNS = [
@@ -124,7 +124,7 @@ VPNS = [
     ESP,
     SSH,
     treatment("ipip", mtu=9000),
-    treatment("gre", image="trixie"),
+    treatment("gre", system="trixie"),
 ]
 
 

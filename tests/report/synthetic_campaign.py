@@ -122,7 +122,7 @@ def _cryptography(encrypted: list[Invented]) -> Iterator[CryptographyRecord]:
 
 def _treatment(tunnel: str) -> Treatment:
     vpn, suite = tunnel.split("/", 1)
-    return Treatment(vpn=vpn, suite=suite, image="bookworm", mtu=1500)
+    return Treatment(vpn=vpn, suite=suite, gateway_os="bookworm", host_os="bookworm", mtu=1500)
 
 
 def _skipped(tunnel: Invented, point: Point) -> str | None:

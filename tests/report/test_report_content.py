@@ -18,8 +18,8 @@ from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Treatment
 
-OPEN = Treatment(vpn="open", suite="none", image="bookworm", mtu=1500)
-ESP = Treatment(vpn="ipsec-manual", suite="aes128-sha1", image="bookworm", mtu=1500)
+OPEN = Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500)
+ESP = Treatment(vpn="ipsec-manual", suite="aes128-sha1", gateway_os="bookworm", host_os="bookworm", mtu=1500)
 
 
 def measured(content: Content, tunnel: str, runtime: str = "kernel") -> Result:
@@ -146,7 +146,24 @@ def test_warnings_are_counted(content: Content) -> None:
     assert (doubt.tunnel, doubt.count) == ("openvpn/aes-256-gcm", 1)
 
 
-def test_image_and_mtu_are_named_only_where_they_differ(tmp_path: Path) -> None:
+def test_systems_are_named_only_where_they_differ(tmp_path: Path) -> None:
+    def on(treatment: Treatment, gateway_os: str, host_os: str) -> Treatment:
+        return treatment.model_copy(update={"gateway_os": gateway_os, "host_os": host_os})
+
+    both, gateways = tmp_path / "both", tmp_path / "gateways"
+    write(both, {on(OPEN, name, name): [1000.0] for name in ("bookworm", "trixie")})
+    write(gateways, {on(OPEN, name, "trixie"): [1000.0] for name in ("bookworm", "trixie")})
+    tunnels = [
+        {result.tunnel for section in collected(directory).sections for result in section.results}
+        for directory in (both, gateways)
+    ]
+    assert tunnels == [
+        {"open bookworm", "open trixie"},
+        {"open gateways bookworm", "open gateways trixie"},
+    ]
+
+
+def test_the_mtu_is_named_only_where_it_differs(tmp_path: Path) -> None:
     write(tmp_path, {OPEN: [1000.0], ESP: [400.0], ESP.model_copy(update={"mtu": 1400}): [300.0]})
     tunnels = {result.tunnel for section in collected(tmp_path).sections for result in section.results}
     assert tunnels == {

@@ -35,8 +35,8 @@ from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Treatment
 from tunnelbench.study.quantity import SendingRate
 
-OPEN = Treatment(vpn="open", suite="none", image="bookworm", mtu=1500)
-FAST = Treatment(vpn="ipsec-manual", suite="aes128-gcm", image="bookworm", mtu=1500)
+OPEN = Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500)
+FAST = Treatment(vpn="ipsec-manual", suite="aes128-gcm", gateway_os="bookworm", host_os="bookworm", mtu=1500)
 SLOW = FAST.model_copy(update={"suite": "3des-sha1"})
 
 

@@ -43,7 +43,10 @@ TCP = Point(transport="tcp", ip="ipv4", payload_bytes=65536, rate=None, directio
 UDP = Point(
     transport="udp", ip="ipv6", payload_bytes=64, rate=SendingRate(10**9), direction="reverse", load="engine"
 )
-CELL = Cell(treatment=Treatment(vpn="open", suite="none", image="debian-12", mtu=1500), point=UDP)
+CELL = Cell(
+    treatment=Treatment(vpn="open", suite="none", gateway_os="debian-12", host_os="debian-12", mtu=1500),
+    point=UDP,
+)
 
 EVIDENCE = Evidence(
     packets={"esp": 12, "arp": 2},
@@ -59,7 +62,7 @@ WARNING = WarningRecord("unstable", "the trials differ by 40 %", "repeat with mo
 
 
 def instance(vpn: str = "open", campaign_round: int = 1, position: int = 0) -> InstanceRecord:
-    treatment = Treatment(vpn=vpn, suite="none", image="debian-12", mtu=1500)
+    treatment = Treatment(vpn=vpn, suite="none", gateway_os="debian-12", host_os="debian-12", mtu=1500)
     return InstanceRecord(campaign_round, position, treatment, "namespace", "can carry it")
 
 

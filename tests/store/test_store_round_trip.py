@@ -42,7 +42,9 @@ INSTANCES = st.builds(
     InstanceRecord,
     campaign_round=st.integers(1, 1000),
     position=st.integers(0, 1000),
-    treatment=st.builds(Treatment, vpn=TEXT, suite=TEXT, image=TEXT, mtu=st.integers(68, 65535)),
+    treatment=st.builds(
+        Treatment, vpn=TEXT, suite=TEXT, gateway_os=TEXT, host_os=TEXT, mtu=st.integers(68, 65535)
+    ),
     runtime=st.none() | st.sampled_from(["namespace", "kernel"]),
     runtime_reason=st.none() | TEXT,
 )
@@ -157,7 +159,8 @@ def test_the_columns_of_trials(tmp_path: Path) -> None:
                 "options",
                 "outer_ip",
                 "clients",
-                "image",
+                "gateway_os",
+                "host_os",
                 "mtu",
                 "transport",
                 "ip",

@@ -129,21 +129,48 @@ def test_what_a_load_cannot_send_is_skipped_with_the_reason(catalogue: Catalogue
 
 def test_keys_are_stable() -> None:
     cell = Cell.model_validate_json(
-        '{"treatment": {"vpn": "openvpn", "suite": "aes-256-gcm", "image": "bookworm", "mtu": 1500},'
+        '{"treatment": {"vpn": "openvpn", "suite": "aes-256-gcm", "mtu": 1500,'
+        '"gateway_os": "bookworm", "host_os": "trixie"},'
         '"point": {"transport": "udp", "ip": "ipv4", "payload_bytes": 1400, "rate": "max",'
         '"direction": "forward", "load": "engine"}}'
     )
     assert cell.key == (
-        "openvpn/aes-256-gcm image=bookworm mtu=1500 udp ipv4 payload=1400 rate=max forward engine"
+        "openvpn/aes-256-gcm gateway_os=bookworm host_os=trixie mtu=1500 "
+        "udp ipv4 payload=1400 rate=max forward engine"
     )
     more = cell.point.model_copy(
         update={"profile": "imix", "streams": 1, "content": "zeros", "direction": None, "payload_bytes": None}
     )
     assert more.key == "udp ipv4 profile=imix rate=max content=zeros engine"
-    assert cell.treatment.baseline == Treatment(vpn="open", suite="none", image="bookworm", mtu=1500)
+    assert cell.treatment.baseline == Treatment(
+        vpn="open", suite="none", gateway_os="bookworm", host_os="trixie", mtu=1500
+    )
     assert cell.treatment.baseline.is_baseline
     assert cell.treatment.baseline.tunnel == "open"
     assert Cell.model_validate_json(cell.model_dump_json()) == cell
+
+
+def systems(catalogue: Catalogue, topology: str, **levels: tuple[str, ...]) -> list[tuple[str, str]]:
+    factors = Factors.model_validate({"tunnel": ("open",), **levels})
+    about = About.model_validate({"id": "s", "title": "S", "question": "Q?", "topology": topology})
+    cells = expand(Study(study=about, factors=factors), catalogue)
+    return [(cell.treatment.gateway_os, cell.treatment.host_os) for cell in cells]
+
+
+def test_hosts_run_what_gateways_run_where_nothing_else_is_said(catalogue: Catalogue) -> None:
+    both = ("bookworm", "trixie")
+    assert systems(catalogue, "site-to-site", gateway_os=both) == [
+        ("bookworm", "bookworm"),
+        ("trixie", "trixie"),
+    ]
+    assert systems(catalogue, "site-to-site", gateway_os=both, host_os=("trixie",)) == [
+        ("bookworm", "trixie"),
+        ("trixie", "trixie"),
+    ]
+    assert systems(catalogue, "host-to-host", host_os=both) == [
+        ("bookworm", "bookworm"),
+        ("trixie", "trixie"),
+    ]
 
 
 @pytest.mark.parametrize("factors", [Factors(tunnel=("ipsec/x",)), Factors(tunnel=("open",), load=("x",))])
@@ -159,7 +186,7 @@ def some(*levels: object) -> st.SearchStrategy[tuple[object, ...]]:
 factors_of_any_size = st.builds(
     Factors,
     tunnel=some("open", "ipip", "openvpn/*", "ssh-port-forwarding/3des-cbc-sha1", "ssh-vpn/aes*"),
-    image=some("bookworm", "trixie"),
+    gateway_os=some("bookworm", "trixie"),
     mtu=some(1000, 1500, 9000),
     transport=some("tcp", "udp", "icmp"),
     profile=some("request-response", "connect-request-response", "imix", "voip-g711", "telnet").map(
@@ -189,7 +216,7 @@ def test_cells_are_the_full_crossing_once_each(catalogue: Catalogue, factors: Fa
     assert {(cell.treatment, cell.point) for cell in cells} == set(product(treatments, points))
     assert {treatment.baseline for treatment in treatments} <= treatments
     tunnels = {tunnel for pattern in (*factors.tunnel, "open") for tunnel in catalogue.tunnels(pattern)}
-    assert len(treatments) == len(tunnels) * len(factors.image) * len(factors.mtu)
+    assert len(treatments) == len(tunnels) * len(factors.gateway_os) * len(factors.mtu)
 
 
 @given(factors_of_any_size)

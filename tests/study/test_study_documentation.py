@@ -24,6 +24,8 @@ def keys(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
                     yield f"{table}.{name}.{transport}", f"`{json.dumps(levels)}`"
             elif name in model.get("required", []):
                 yield f"{table}.{name}", "required"
+            elif name == "host_os":
+                yield f"{table}.{name}", "those of `gateway_os`"
             elif "default" in value:
                 yield f"{table}.{name}", f"`{json.dumps(value['default'])}`"
             else:

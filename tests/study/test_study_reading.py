@@ -41,7 +41,7 @@ def test_a_full_study(catalogue: Catalogue) -> None:
     text = f"""{HEAD}topology = "host-to-host"
 [factors]
 tunnel = ["openvpn/*", "ipip"]
-image = ["bullseye", "bookworm"]
+host_os = ["bullseye", "bookworm"]
 mtu = [1500, 9000]
 transport = ["tcp", "udp"]
 ip = ["ipv4", "ipv6"]
@@ -106,7 +106,7 @@ def test_one_payload_list_serves_both_transports(catalogue: Catalogue) -> None:
             'rate = ["10 mbps"]',
             "7: factors.rate[0]: '10 mbps' has the unknown unit 'mbps'; write a sending rate",
         ),
-        ('image = ["../etc"]', "7: factors.image[0]: '../etc' must be lower-case letters"),
+        ('host_os = ["../etc"]', "7: factors.host_os[0]: '../etc' must be lower-case letters"),
         ('load = ["iperf2"]', "7: factors.load[0]: unknown load 'iperf2'. Did you mean 'iperf3'?"),
         ('[links]\nrate = "1 bit/s"', "7: links: unknown key 'links'. Did you mean 'link'?"),
         ("[link]\nloss = 2", "8: link.loss: 2 is outside 0 to below 1"),
@@ -307,3 +307,9 @@ def test_any_value_anywhere_is_read_or_refused_with_its_line(
         problems = error.problems
     at_fault = {lines.index(f"{key} = {written(value)}") + 1, lines.index(f"[{section}]") + 1}
     assert {problem.line for problem in problems} <= at_fault
+
+
+def test_hosts_alone_have_no_gateways(catalogue: Catalogue) -> None:
+    text = f'{HEAD}topology = "host-to-host"\n[factors]\ntunnel = ["open"]\ngateway_os = ["trixie"]\n'
+    (problem,) = problems_of(text, catalogue)
+    assert problem.startswith("one.toml:8: factors.gateway_os: the topology host-to-host has no gateways")

@@ -70,7 +70,7 @@ def too_few_instances(summary: pl.DataFrame, confidence: float = CONFIDENCE) -> 
 
 
 def missing_baselines(trials: pl.DataFrame) -> Iterator[MissingBaseline]:
-    """Rounds in which a result has no baseline of its runtime, image, MTU and point."""
+    """Rounds in which a result has no baseline of its runtime, operating systems, MTU and point."""
     values = instance_values(trials)
     place = ("campaign_round", "runtime", *LAB, *POINT)
     is_baseline = pl.col("vpn") == BASELINE_VPN
@@ -78,12 +78,14 @@ def missing_baselines(trials: pl.DataFrame) -> Iterator[MissingBaseline]:
         values.filter(is_baseline), on=place, how="anti", nulls_equal=True
     )
     rounds = (
-        alone.group_by("runtime", "image", "mtu")
+        alone.group_by("runtime", "gateway_os", "host_os", "mtu")
         .agg(pl.col("campaign_round").unique().sort())
-        .sort("runtime", "image", "mtu")
+        .sort("runtime", "gateway_os", "host_os", "mtu")
     )
     for row in rounds.iter_rows(named=True):
-        yield MissingBaseline(row["runtime"], row["image"], row["mtu"], tuple(row["campaign_round"]))
+        yield MissingBaseline(
+            row["runtime"], row["gateway_os"], row["host_os"], row["mtu"], tuple(row["campaign_round"])
+        )
 
 
 def baseline_drifts(trials: pl.DataFrame, bound: float = LARGEST_DRIFT) -> Iterator[BaselineDrift]:

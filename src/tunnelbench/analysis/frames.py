@@ -13,7 +13,7 @@ from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 
 TREATMENT = tuple(Treatment.model_fields)
-LAB = ("clients", "image", "mtu")
+LAB = ("clients", "gateway_os", "host_os", "mtu")
 """What of a treatment a baseline shares."""
 POINT = tuple(Point.model_fields)
 CELL = ("runtime", *TREATMENT, *POINT)
@@ -29,7 +29,8 @@ TRIALS = pl.Schema(
         "options": pl.String,
         "outer_ip": pl.String,
         "clients": pl.Int64,
-        "image": pl.String,
+        "gateway_os": pl.String,
+        "host_os": pl.String,
         "mtu": pl.Int64,
         "transport": pl.String,
         "ip": pl.String,

@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol
 
 from tunnelbench.analysis.intervals import attainable_confidence
 from tunnelbench.study.points import Point
-from tunnelbench.study.treatment import Treatment
+from tunnelbench.study.treatment import Treatment, written_systems
 
 
 class MeasurementWarning(Protocol):
@@ -37,7 +37,7 @@ class MeasuredCell:
 
     def __str__(self) -> str:
         treatment = self.treatment
-        where = f"{self.runtime}, {treatment.image}, MTU {treatment.mtu}"
+        where = f"{self.runtime}, {treatment.systems}, MTU {treatment.mtu}"
         return f"{treatment.tunnel} ({where}), {self.point.key}"
 
 
@@ -95,7 +95,8 @@ class MissingBaseline:
     """Rounds without a plain-IP baseline for some of their results, which therefore have no ratio there."""
 
     runtime: str
-    image: str
+    gateway_os: str
+    host_os: str
     mtu: int
     campaign_rounds: tuple[int, ...]
 
@@ -105,7 +106,7 @@ class MissingBaseline:
     def message(self) -> str:
         rounds = "round" if len(self.campaign_rounds) == 1 else "rounds"
         numbers = ", ".join(map(str, self.campaign_rounds))
-        where = f"{self.runtime}, {self.image}, MTU {self.mtu}"
+        where = f"{self.runtime}, {written_systems(self.gateway_os, self.host_os)}, MTU {self.mtu}"
         return (
             f"{rounds} {numbers}: some results have no plain-IP baseline ({where}); "
             "they count as absolute values but not as ratios"

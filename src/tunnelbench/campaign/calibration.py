@@ -32,7 +32,7 @@ _CLOSE = 0.9
 """The share of a generator's own highest throughput from which on it counts as the bottleneck."""
 
 Setting = tuple[str, int, Point]
-"""Image, MTU and point."""
+"""Image of the hosts, MTU and point."""
 
 
 def settings(cells: Iterable[Cell]) -> tuple[Setting, ...]:
@@ -44,7 +44,7 @@ def settings(cells: Iterable[Cell]) -> tuple[Setting, ...]:
     for cell in cells:
         if cell.skipped or not _is_stream(cell.point) or cell.point.payload_bytes is None:
             continue
-        kind = (cell.treatment.image, cell.treatment.mtu, _of_any_size(_as_fast_as_possible(cell.point)))
+        kind = (cell.treatment.host_os, cell.treatment.mtu, _of_any_size(_as_fast_as_possible(cell.point)))
         sizes.setdefault(kind, set()).add(cell.point.payload_bytes)
     wanted: list[Setting] = []
     for (image, mtu, kind), of_kind in sizes.items():
@@ -104,7 +104,7 @@ def _highest(point: Point, treatment: Treatment, calibrations: Iterable[Calibrat
     alike = [
         record
         for record in calibrations
-        if (record.image, record.mtu) == (treatment.image, treatment.mtu)
+        if (record.host_os, record.mtu) == (treatment.host_os, treatment.mtu)
         and _of_any_size(record.point) == kind
         and "throughput" in record.metrics
     ]

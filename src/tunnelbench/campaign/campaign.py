@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 from tunnelbench.campaign.calibration import calibrate, settings
 from tunnelbench.campaign.catalogue import catalogue
@@ -17,13 +18,14 @@ from tunnelbench.campaign.labs import Labs
 from tunnelbench.campaign.machine import versions
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.runner import run_plan
+from tunnelbench.campaign.systems import place_tunnels
 from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.lab.features import NETEM, Needs
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Runtime
-from tunnelbench.lab.runtimes import Placement, place, programs_missing
+from tunnelbench.lab.runtimes import Placement, programs_missing
 from tunnelbench.lab.shaping import Shaping
 from tunnelbench.load import drivers
 from tunnelbench.plan.rounds import Plan, instance_key, make_plan
@@ -35,8 +37,10 @@ from tunnelbench.study.contents import read_contents
 from tunnelbench.study.model import Method, Study
 from tunnelbench.study.reading import parse_study
 from tunnelbench.study.treatment import Treatment
+from tunnelbench.study.vocabulary import RuntimeChoice
 
 INTERRUPTED = "it was interrupted"
+_RUNTIME_CHOICES: tuple[RuntimeChoice, ...] = get_args(RuntimeChoice)
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ class Wish:
     rounds: int | None = None
     budget: float | None = None
     """Seconds."""
-    runtime: Runtime | None = None
-    """Where the gateways run; None lets each tunnel's needs decide."""
+    runtime: RuntimeChoice | None = None
+    """Where the gateways run."""
     seed: int | None = None
 
 
@@ -81,7 +85,7 @@ async def start(study_text: str, source: str, out: Path, wish: Wish, observer: O
         plan={
             "rounds": prepared.method.rounds,
             "budget": prepared.method.budget,
-            "runtime": wish.runtime.value if wish.runtime else "auto",
+            "runtime": wish.runtime or study.about.runtime,
         },
         versions=versions(prepared.images),
     )
@@ -106,7 +110,7 @@ def _wish_of(record: CampaignRecord) -> Wish:
     return Wish(
         rounds=rounds if isinstance(rounds, int) else None,
         budget=float(budget) if isinstance(budget, int | float) else None,
-        runtime=Runtime(runtime) if runtime in tuple(Runtime) else None,
+        runtime=next((choice for choice in _RUNTIME_CHOICES if choice == runtime), None),
         seed=record.seed,
     )
 
@@ -114,13 +118,14 @@ def _wish_of(record: CampaignRecord) -> Wish:
 async def _prepare(study: Study, contents: Mapping[str, bytes], wish: Wish) -> _Prepared:
     cells = expand(study, catalogue())
     treatments = list(dict.fromkeys(cell.treatment for cell in cells))
-    found = {name: images.find(name) for name in dict.fromkeys(treatment.image for treatment in treatments)}
+    systems = [system for treatment in treatments for system in (treatment.gateway_os, treatment.host_os)]
+    found = {name: images.find(name) for name in dict.fromkeys(systems)}
     for image in found.values():
         await _require_load_programs(image, cells)
-    placements: dict[Treatment, Placement] = {}
-    for name, image in found.items():
-        wanted = {treatment: _needs(treatment, study) for treatment in treatments if treatment.image == name}
-        placements |= await place(image, wanted, wish.runtime)
+    needs = {treatment: _needs(treatment, study) for treatment in treatments}
+    runtime = wish.runtime or study.about.runtime
+    forced = None if runtime == "auto" else Runtime(runtime)
+    placements = await place_tunnels(needs, study.about.topology, found, forced)
     method = study.method.override(wish.rounds, wish.budget)
     plan = make_plan(
         cells,
@@ -137,7 +142,7 @@ async def _prepare(study: Study, contents: Mapping[str, bytes], wish: Wish) -> _
 
 async def _require_load_programs(image: Image, cells: Iterable[Cell]) -> None:
     """Raises UserError where the image lacks a program of a load that is to run on it."""
-    wanted = {cell.point.load for cell in cells if cell.treatment.image == image.name and not cell.skipped}
+    wanted = {cell.point.load for cell in cells if cell.treatment.host_os == image.name and not cell.skipped}
     programs = {load: drivers()[load].programs for load in sorted(wanted)}
     absent = set(await programs_missing(image, frozenset[str]().union(*programs.values())))
     for load, needed in programs.items():
@@ -221,7 +226,7 @@ async def _time_cryptography(store: CampaignStore, prepared: _Prepared, observer
     if known or not wanted:
         return
     observer.cryptography_began(len(wanted))
-    store.add_cryptography(await time_cryptography(wanted, prepared.images))
+    store.add_cryptography(await time_cryptography(wanted, prepared.study.about.topology, prepared.images))
 
 
 def _finish_if_possible(store: CampaignStore, error: UserError) -> None:

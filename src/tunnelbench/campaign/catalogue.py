@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 
+from tunnelbench.campaign.systems import at_tunnel_ends
 from tunnelbench.campaign.traffic import traffic_of
 from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.lab import image as images
@@ -53,8 +54,13 @@ def _carried(treatment: Treatment) -> frozenset[tuple[Transport, InternetProtoco
 def _objection(treatment: Treatment, topology: str) -> str | None:
     if treatment.clients > 1 and topology != "remote-access":
         return f"{treatment.clients} clients need the topology remote-access, not {topology}"
-    place = Place(images.release_of(treatment.image), topology, treatment.clients)
-    return tunnel_of(treatment).objection(variant_of(treatment), place)
+    places = (
+        Place(images.release_of(name), topology, treatment.clients)
+        for name in at_tunnel_ends(treatment, topology)
+    )
+    tunnel, variant = tunnel_of(treatment), variant_of(treatment)
+    objections = (tunnel.objection(variant, place) for place in places)
+    return next((objection for objection in objections if objection is not None), None)
 
 
 def _profile(ready: ReadyProfile) -> Profile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tunnelbench.campaign.systems import at_tunnel_ends
 from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.ciphers.measure import Alone, Suite, time_suites
 from tunnelbench.lab.connection import NodeError
@@ -24,7 +25,7 @@ def encrypting(plan: Plan) -> Sequence[Wanted]:
 
 
 async def time_cryptography(
-    wanted: Iterable[Wanted], images: Mapping[str, Image]
+    wanted: Iterable[Wanted], topology: str, images: Mapping[str, Image]
 ) -> list[CryptographyRecord]:
     """Times each suite once for each image and runtime; what can't be timed is recorded with the reason.
 
@@ -32,7 +33,7 @@ async def time_cryptography(
     """
     by_place: dict[tuple[str, str], list[Treatment]] = {}
     for treatment, runtime in wanted:
-        by_place.setdefault((treatment.image, runtime), []).append(treatment)
+        by_place.setdefault((at_tunnel_ends(treatment, topology)[0], runtime), []).append(treatment)
     found: list[CryptographyRecord] = []
     for (image, runtime), treatments in by_place.items():
         alone = await _time(images[image], Runtime(runtime), treatments)

@@ -13,6 +13,7 @@ from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.shaping import Shaping
 from tunnelbench.lab.topology import topology_of
+from tunnelbench.study.treatment import Treatment
 
 _MOST_OPEN = 3
 
@@ -23,8 +24,14 @@ class LabKey:
 
     runtime: Runtime
     clients: int
-    image: str
+    gateway_os: str
+    host_os: str
     mtu: int
+
+    @classmethod
+    def of(cls, treatment: Treatment, runtime: Runtime) -> LabKey:
+        """The key of the lab that a treatment needs."""
+        return cls(runtime, treatment.clients, treatment.gateway_os, treatment.host_os, treatment.mtu)
 
 
 class Labs:
@@ -55,7 +62,8 @@ class Labs:
             await self.discard(next(iter(self._open)))
         topology = topology_of(self._topology, key.clients)
         gateways = dict.fromkeys(topology.gateways, key.runtime)
-        plan = LabPlan(topology, self._images[key.image], gateways, key.mtu, self._shaping)
+        image, host_image = self._images[key.gateway_os], self._images[key.host_os]
+        plan = LabPlan(topology, image, gateways, key.mtu, self._shaping, host_image)
         lab = await Lab(plan).__aenter__()
         snapshots = await asyncio.gather(*(snapshot(node) for node in lab.nodes.values()))
         self._open[key] = (lab, dict(zip(lab.nodes, snapshots, strict=True)))

@@ -44,7 +44,7 @@ _TCP_WRITE = 131_072
 
 @dataclass(frozen=True)
 class Attempt:
-    """A treatment to try in a topology."""
+    """A treatment to try in a topology; all nodes run the same image."""
 
     treatment: Treatment
     topology: str
@@ -99,7 +99,8 @@ def attempt_of(
         options=options,
         outer_ip=(outer or tunnel.default_outer).value,
         clients=_CLIENTS if where == "remote-access" else 1,
-        image=image,
+        gateway_os=image,
+        host_os=image,
         mtu=1500,
     )
     return Attempt(treatment, where)
@@ -140,7 +141,8 @@ def _variations(tunnel: Tunnel, image: str) -> Iterator[Attempt]:
 async def try_out(attempts: Sequence[Attempt]) -> AsyncGenerator[Finding]:
     """Tries each attempt in its order. Raises UserError where an image is missing or labs don't work."""
     found = {
-        name: images.find(name) for name in dict.fromkeys(attempt.treatment.image for attempt in attempts)
+        name: images.find(name)
+        for name in dict.fromkeys(attempt.treatment.gateway_os for attempt in attempts)
     }
     by_topology: dict[str, list[Attempt]] = {}
     for attempt in attempts:
@@ -163,7 +165,7 @@ async def _placements(
         objection = catalogue().vpns[treatment.vpn].objection(treatment, attempt.topology)
         if objection is None:
             needs = tunnel_of(treatment).needs(variant_of(treatment))
-            by_image.setdefault(treatment.image, {})[attempt] = needs
+            by_image.setdefault(treatment.gateway_os, {})[attempt] = needs
         else:
             placements[attempt] = objection
     for image, needs in by_image.items():
@@ -178,7 +180,7 @@ async def _try(attempt: Attempt, placements: Mapping[Attempt, Placement | str], 
     if placement.runtime is None:
         return Finding(attempt, "blocked", placement.reason)
     treatment = attempt.treatment
-    key = LabKey(placement.runtime, treatment.clients, treatment.image, treatment.mtu)
+    key = LabKey.of(treatment, placement.runtime)
     try:
         lab = await labs.get(key)
         setup_ms = 0.0

@@ -56,8 +56,7 @@ async def _run_stored(
         course.reasons.get(instance.key),
     )
     identity = store.begin_instance(record)
-    treatment = instance.treatment
-    key = LabKey(Runtime(instance.runtime), treatment.clients, treatment.image, treatment.mtu)
+    key = LabKey.of(instance.treatment, Runtime(instance.runtime))
     try:
         lab = await labs.get(key)
     except UserError as error:

@@ -10,13 +10,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 
+from tunnelbench.campaign.systems import place_tunnels
 from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab import holder_messages as messages
 from tunnelbench.lab import image as images
 from tunnelbench.lab.holder import HeldLab, Report, hold
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
-from tunnelbench.lab.runtimes import place
 from tunnelbench.lab.topology import Family, topology_of
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.tunnels.base import Established, Suite, Traffic, bring_up
@@ -52,17 +52,26 @@ class Wish(msgspec.Struct, frozen=True):
 async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
     """The lab that is wished for, with its tunnel up and looked at, and an iperf3 server on the last host."""
     tunnel, variant = tunnel_of(wish.treatment), variant_of(wish.treatment)
-    image = images.find(wish.treatment.image)
+    treatment = wish.treatment
+    found = {name: images.find(name) for name in (treatment.gateway_os, treatment.host_os)}
     topology = topology_of(wish.topology, wish.treatment.clients)
     report("asking where the gateways can run")
-    placement = (await place(image, {wish.tunnel: tunnel.needs(variant)}, wish.runtime))[wish.tunnel]
+    needs = {treatment: tunnel.needs(variant)}
+    placement = (await place_tunnels(needs, wish.topology, found, wish.runtime))[treatment]
     if placement.runtime is None:
         raise UserError(
             f"{wish.tunnel} can't run: {placement.reason}", advice="See what can: tunnelbench doctor"
         )
     report("starting the nodes")
     runtimes = dict.fromkeys(topology.gateways, placement.runtime)
-    async with Lab(LabPlan(topology, image, runtimes, wish.treatment.mtu)) as lab:
+    plan = LabPlan(
+        topology,
+        found[treatment.gateway_os],
+        runtimes,
+        treatment.mtu,
+        host_image=found[treatment.host_os],
+    )
+    async with Lab(plan) as lab:
         report(f"bringing {tunnel.title} up")
         _, right = lab.sites
         try:
@@ -103,8 +112,8 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
                 process_id=os.getpid(),
                 tunnel=wish.tunnel,
                 topology=wish.topology,
-                image=wish.treatment.image,
-                mtu=wish.treatment.mtu,
+                systems=treatment.systems,
+                mtu=treatment.mtu,
                 runtime=placement.runtime,
                 reason=placement.reason,
                 proof=proof,

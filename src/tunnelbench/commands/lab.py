@@ -72,7 +72,11 @@ def up(
         str, typer.Option(help="The network to build.", autocompletion=lambda: list(TOPOLOGIES))
     ] = _DEFAULT_TOPOLOGY,
     runtime: Annotated[str, typer.Option(help="Where the gateways run: auto, namespace or kernel.")] = "auto",
-    image: Annotated[str, typer.Option(help="The image that nodes run on.")] = images.DEFAULT_IMAGE,
+    gateway_os: Annotated[str, typer.Option(help="The image that gateways run.")] = images.DEFAULT_IMAGE,
+    host_os: Annotated[
+        str | None,
+        typer.Option(help="The image that hosts and clients run.", show_default="the gateways'"),
+    ] = None,
     mtu: Annotated[int, typer.Option(min=68, max=65_535, help="The MTU of all links, bytes.")] = 1500,
     as_json: Json = False,
 ) -> None:
@@ -88,7 +92,8 @@ def up(
         options=choice.options,
         outer_ip=_internet_protocol(outer or catalogue().vpns[choice.vpn].default_outer_ip),
         clients=clients,
-        image=_ready_image(image),
+        gateway_os=_ready_image(gateway_os),
+        host_os=_ready_image(host_os or gateway_os),
         mtu=mtu,
     )
     if objection := catalogue().vpns[choice.vpn].objection(treatment, topology):
@@ -146,13 +151,13 @@ def list_command(as_json: Json = False) -> None:
     if not found:
         typer.echo("no labs are up; bring one up: tunnelbench lab up")
         return
-    table = Table("lab", "tunnel", "topology", "image", "gateways", "state", box=None, pad_edge=False)
+    table = Table("lab", "tunnel", "topology", "system", "gateways", "state", box=None, pad_edge=False)
     for name, lab in found.items():
         if isinstance(lab, ComingUp):
             table.add_row(name, "", "", "", "", lab.step)
         else:
             state = lab.trouble or "up"
-            table.add_row(name, lab.tunnel, lab.topology, lab.image, lab.runtime, state)
+            table.add_row(name, lab.tunnel, lab.topology, lab.systems, lab.runtime, state)
     Console().print(table)
 
 
@@ -195,7 +200,9 @@ def _json(lab: Description) -> str:
 
 def _show(lab: Description) -> None:
     console = Console()
-    console.print(f"lab {lab.name} is up: {lab.tunnel}, {lab.topology}, MTU {lab.mtu}", highlight=False)
+    console.print(
+        f"lab {lab.name} is up: {lab.tunnel}, {lab.topology}, {lab.systems}, MTU {lab.mtu}", highlight=False
+    )
     table = Table("node", "runs as", "Linux", "addresses", box=None, pad_edge=False)
     for node in lab.nodes:
         table.add_row(node.name, node.runtime, node.kernel, ", ".join(node.addresses))

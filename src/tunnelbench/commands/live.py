@@ -145,7 +145,7 @@ def _row(instance: PlannedInstance) -> str:
     treatment = instance.treatment
     extra = "".join(
         f" {text}"
-        for text, usual in ((treatment.image, "bookworm"), (f"mtu={treatment.mtu}", "mtu=1500"))
+        for text, usual in ((treatment.systems, "bookworm"), (f"mtu={treatment.mtu}", "mtu=1500"))
         if text != usual
     )
     place = " (kernel)" if instance.runtime == "kernel" else ""

@@ -5,6 +5,15 @@ from __future__ import annotations
 from tunnelbench.errors import UserError
 from tunnelbench.lab.lab import Runtime
 from tunnelbench.study.nearest import advice_on
+from tunnelbench.study.vocabulary import RuntimeChoice
+
+
+def parse_runtime_choice(text: str | None) -> RuntimeChoice | None:
+    """The runtime that `--runtime` names, None where it isn't given. Raises UserError as `parse_runtime`."""
+    if text is None:
+        return None
+    runtime = parse_runtime(text)
+    return runtime.value if runtime else "auto"
 
 
 def parse_runtime(text: str) -> Runtime | None:

@@ -75,7 +75,8 @@ def as_row(finding: Finding) -> dict[str, object]:
     treatment = finding.attempt.treatment
     return {
         "tunnel": treatment.tunnel,
-        **treatment.model_dump(),
+        **treatment.model_dump(exclude={"gateway_os", "host_os"}),
+        "image": treatment.gateway_os,
         "topology": finding.attempt.topology,
         "outcome": finding.outcome,
         "reason": finding.reason,
@@ -117,7 +118,7 @@ async def _try_all(attempts: list[Attempt]) -> list[Finding]:
 
 def _where(finding: Finding) -> str:
     attempt = finding.attempt
-    return f"{attempt.treatment.tunnel}, {attempt.topology}, {attempt.treatment.image}"
+    return f"{attempt.treatment.tunnel}, {attempt.topology}, {attempt.treatment.gateway_os}"
 
 
 def _table(findings: Iterable[Finding]) -> Table:
@@ -127,7 +128,7 @@ def _table(findings: Iterable[Finding]) -> Table:
         table.add_row(
             Text(attempt.treatment.tunnel),
             attempt.topology,
-            attempt.treatment.image,
+            attempt.treatment.gateway_os,
             _MARKS[finding.outcome],
             finding.runtime or "",
             Text(finding.reason or ""),

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tunnelbench.campaign.campaign import Wish, resume, start
 from tunnelbench.commands.live import LiveView
-from tunnelbench.commands.options import parse_runtime
+from tunnelbench.commands.options import parse_runtime_choice
 from tunnelbench.errors import UserError
 from tunnelbench.report.build import build_report_apart
 from tunnelbench.store.database import FILE_NAME
@@ -40,12 +40,15 @@ def run_command(
     budget: Annotated[
         str | None, typer.Option(help="Time for the whole campaign, such as 10m, instead of the study's.")
     ] = None,
-    runtime: Annotated[str, typer.Option(help="Where gateways run: auto, namespace or kernel.")] = "auto",
+    runtime: Annotated[
+        str | None,
+        typer.Option(help="Where gateways run: auto, namespace or kernel, instead of the study's."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a study: measure, prove, store, and write the report."""
     path = resolve(study)
-    wish = Wish(rounds=rounds, budget=_seconds(budget), runtime=parse_runtime(runtime))
+    wish = Wish(rounds=rounds, budget=_seconds(budget), runtime=parse_runtime_choice(runtime))
     directory = out or Path(f"{path.stem}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
     _run(lambda view: start(_text(path), str(path), directory, wish, view), directory, as_json)
 

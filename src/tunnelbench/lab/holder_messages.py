@@ -71,7 +71,8 @@ class Description(msgspec.Struct, frozen=True, tag=True):
     process_id: int
     tunnel: str
     topology: str
-    image: str
+    systems: str
+    """The images of gateways and hosts, in words."""
     mtu: int
     runtime: str
     reason: str

@@ -36,15 +36,22 @@ class LabPlan:
 
     topology: Topology
     image: Image
+    """What the nodes run."""
     runtimes: Mapping[str, Runtime] = field(default_factory=dict[str, Runtime])
     """Each node's runtime; a node not named is a namespace."""
     mtu: int = 1500
     shaping: Shaping = field(default_factory=Shaping)
     """What the wire between the gateways does to packets."""
+    host_image: Image | None = None
+    """What the hosts run instead; None where they run the same."""
 
     def runtime(self, node: str) -> Runtime:
         """The runtime of a node."""
         return self.runtimes.get(node, Runtime.NAMESPACE)
+
+    def image_of(self, node: str) -> Image:
+        """What a node runs."""
+        return (self.host_image or self.image) if node in self.topology.hosts else self.image
 
 
 class Lab:
@@ -155,7 +162,10 @@ class Lab:
         self, node: str, identities: list[str], inherited: Mapping[str, list[int]]
     ) -> None:
         outer = await start_namespace_node(
-            node, self.plan.image.root, user_namespace=identities, descriptors=inherited.get(node, ())
+            node,
+            self.plan.image_of(node).root,
+            user_namespace=identities,
+            descriptors=inherited.get(node, ()),
         )
         self._outer[node] = outer
         self._cleanup.push_async_callback(outer.close)
@@ -207,7 +217,7 @@ class Lab:
         position = self.topology.nodes.index(node)
         kernel = await start_kernel_node(
             node,
-            self.plan.image,
+            self.plan.image_of(node),
             self._outer[node],
             serial,
             interfaces,

@@ -102,6 +102,11 @@ class Topology:
         return (self.clients[0], self.server)
 
     @property
+    def hosts(self) -> frozenset[str]:
+        """The nodes where traffic begins and ends; a client of remote access is one."""
+        return frozenset(site.host for site in (*self.clients, self.server))
+
+    @property
     def gateways(self) -> tuple[str, ...]:
         """The nodes on which tunnels end."""
         return tuple(site.gateway for site in (*self.clients, self.server))

@@ -34,7 +34,7 @@ def report_json(content: Content) -> str:
 
 def _calibration(record: CalibrationRecord) -> dict[str, Any]:
     return {
-        "image": record.image,
+        "host_os": record.host_os,
         "mtu": record.mtu,
         **record.point.model_dump(),
         "metrics": record.metrics,

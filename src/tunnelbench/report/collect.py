@@ -129,15 +129,20 @@ def outcomes(
     return {name: found.get(name, 0) for name in OUTCOMES}
 
 
+_PLACE = {"gateway_os": "gateways {}", "host_os": "hosts {}", "mtu": "MTU {}"}
+"""How that is written of a treatment which may differ within a campaign."""
+
+
 def _names(*frames: polars.DataFrame) -> dict[Treatment, str]:
-    """Tunnels as they are called here: with image and MTU only where these differ within the campaign."""
+    """Tunnels as they are called here: with systems and MTU only where these differ within the campaign."""
     treatments = polars.concat([frame.select(TREATMENT) for frame in frames]).unique(maintain_order=True)
-    varying = [column for column in ("image", "mtu") if treatments[column].n_unique() > 1]
-    written = {"image": "{}", "mtu": "MTU {}"}
+    varying = [column for column in _PLACE if treatments[column].n_unique() > 1]
+    same = treatments["gateway_os"].equals(treatments["host_os"])
+    written = _PLACE | ({"gateway_os": "{}", "host_os": ""} if same else {})
 
     def name(treatment: Treatment) -> str:
         levels = [written[column].format(getattr(treatment, column)) for column in varying]
-        return printable(" ".join([treatment.tunnel, *levels]))
+        return printable(" ".join([treatment.tunnel, *filter(None, levels)]))
 
     return {treatment: name(treatment) for treatment in map(_treatment, treatments.iter_rows(named=True))}
 

@@ -111,7 +111,8 @@ class PacketLogRecord:
 class CalibrationRecord:
     """What a load generator did between two hosts with nothing between them."""
 
-    image: str
+    host_os: str
+    """The image of the two hosts."""
     mtu: int
     """Bytes."""
     point: Point

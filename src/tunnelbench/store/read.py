@@ -47,7 +47,8 @@ _TYPES: dict[str, type[polars.DataType]] = {
     "options": polars.String,
     "outer_ip": polars.String,
     "clients": polars.Int64,
-    "image": polars.String,
+    "gateway_os": polars.String,
+    "host_os": polars.String,
     "mtu": polars.Int64,
     "transport": polars.String,
     "ip": polars.String,
@@ -125,17 +126,17 @@ class CampaignData:
     def calibrations(self) -> tuple[CalibrationRecord, ...]:
         """What the load generators themselves could do when the campaign began."""
         rows = self._connection.execute(
-            f"SELECT image, mtu, metrics, reason, {', '.join(_POINT)} FROM calibration ORDER BY id"
+            f"SELECT host_os, mtu, metrics, reason, {', '.join(_POINT)} FROM calibration ORDER BY id"
         )
         return tuple(
             CalibrationRecord(
-                image,
+                host_os,
                 mtu,
                 Point.model_validate(dict(zip(_POINT, levels, strict=True))),
                 msgspec.json.decode(metrics, type=dict[str, float]),
                 reason,
             )
-            for image, mtu, metrics, reason, *levels in rows
+            for host_os, mtu, metrics, reason, *levels in rows
         )
 
     def cryptography(self) -> tuple[CryptographyRecord, ...]:

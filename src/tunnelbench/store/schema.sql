@@ -23,7 +23,8 @@ CREATE TABLE cell (
     options TEXT NOT NULL,
     outer_ip TEXT NOT NULL CHECK (outer_ip IN ('ipv4', 'ipv6')),
     clients INTEGER NOT NULL,
-    image TEXT NOT NULL,
+    gateway_os TEXT NOT NULL,
+    host_os TEXT NOT NULL,
     mtu INTEGER NOT NULL,
     transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp', 'icmp')),
     ip TEXT NOT NULL CHECK (ip IN ('ipv4', 'ipv6')),
@@ -48,7 +49,7 @@ CREATE TABLE content (
 -- What the load generators did with nothing between them.
 CREATE TABLE calibration (
     id INTEGER PRIMARY KEY,
-    image TEXT NOT NULL,
+    host_os TEXT NOT NULL,
     mtu INTEGER NOT NULL,
     transport TEXT NOT NULL CHECK (transport IN ('tcp', 'udp', 'icmp')),
     ip TEXT NOT NULL CHECK (ip IN ('ipv4', 'ipv6')),
@@ -73,7 +74,8 @@ CREATE TABLE cryptography (
     options TEXT NOT NULL,
     outer_ip TEXT NOT NULL CHECK (outer_ip IN ('ipv4', 'ipv6')),
     clients INTEGER NOT NULL,
-    image TEXT NOT NULL,
+    gateway_os TEXT NOT NULL,
+    host_os TEXT NOT NULL,
     mtu INTEGER NOT NULL,
     runtime TEXT NOT NULL,
     encryption TEXT NOT NULL,
@@ -95,7 +97,8 @@ CREATE TABLE instance (
     options TEXT NOT NULL,
     outer_ip TEXT NOT NULL CHECK (outer_ip IN ('ipv4', 'ipv6')),
     clients INTEGER NOT NULL,
-    image TEXT NOT NULL,
+    gateway_os TEXT NOT NULL,
+    host_os TEXT NOT NULL,
     mtu INTEGER NOT NULL,
     runtime TEXT,
     runtime_reason TEXT,
@@ -214,7 +217,8 @@ WHERE interrupted.status = 'interrupted' AND EXISTS (
         AND again.options = interrupted.options
         AND again.outer_ip = interrupted.outer_ip
         AND again.clients = interrupted.clients
-        AND again.image = interrupted.image
+        AND again.gateway_os = interrupted.gateway_os
+        AND again.host_os = interrupted.host_os
         AND again.mtu = interrupted.mtu
         AND again.runtime IS interrupted.runtime
 );

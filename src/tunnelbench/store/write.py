@@ -151,7 +151,7 @@ class CampaignStore:
         with self._transaction() as connection:
             for record in calibrations:
                 row = {
-                    "image": record.image,
+                    "host_os": record.host_os,
                     "mtu": record.mtu,
                     **_point_columns(record.point),
                     "metrics": _json(record.metrics),

@@ -43,7 +43,7 @@ def expand(study: Study, catalogue: Catalogue) -> tuple[Cell, ...]:
     refused = {point: catalogue.load(point.load).refusal(point, study.socket) for point in points}
     return tuple(
         Cell(treatment=treatment, point=point, skipped=objection or refused[point] or reason)
-        for treatment in _treatments(study.factors, catalogue)
+        for treatment in _treatments(study, catalogue)
         for objection in [catalogue.vpns[treatment.vpn].objection(treatment, study.about.topology)]
         for point in points
         for reason in [None if objection else _not_carried(catalogue, treatment, point)]
@@ -76,11 +76,13 @@ def distinct_points(factors: Factors, catalogue: Catalogue) -> Iterator[Point]:
                 yield point
 
 
-def _treatments(factors: Factors, catalogue: Catalogue) -> Iterator[Treatment]:
+def _treatments(study: Study, catalogue: Catalogue) -> Iterator[Treatment]:
+    factors = study.factors
     named = [tunnel for pattern in factors.tunnel for tunnel in catalogue.tunnels(pattern)]
     if all(choice.vpn != BASELINE_VPN for choice in named):
         named = [*catalogue.tunnels(BASELINE_VPN), *named]
-    places = product(factors.outer_ip, factors.clients, factors.image, factors.mtu)
+    systems = tuple(_operating_systems(study))
+    places = product(factors.outer_ip, factors.clients, systems, factors.mtu)
     found = (
         Treatment(
             vpn=choice.vpn,
@@ -88,12 +90,24 @@ def _treatments(factors: Factors, catalogue: Catalogue) -> Iterator[Treatment]:
             options=choice.options,
             outer_ip=_outer_ip(choice.vpn, outer_ip, catalogue),
             clients=clients,
-            image=image,
+            gateway_os=gateway_os,
+            host_os=host_os,
             mtu=mtu,
         )
-        for choice, (outer_ip, clients, image, mtu) in product(dict.fromkeys(named), tuple(places))
+        for choice, place in product(dict.fromkeys(named), tuple(places))
+        for outer_ip, clients, (gateway_os, host_os), mtu in [place]
     )
     yield from dict.fromkeys(found)
+
+
+def _operating_systems(study: Study) -> Iterator[tuple[str, str]]:
+    """Those of gateways and hosts; hosts run what gateways run where nothing else is said."""
+    factors = study.factors
+    if study.about.topology == "host-to-host":
+        yield from ((system, system) for system in factors.host_os or factors.gateway_os)
+        return
+    for gateway_os in factors.gateway_os:
+        yield from ((gateway_os, host_os) for host_os in factors.host_os or (gateway_os,))
 
 
 def _outer_ip(vpn: str, asked: InternetProtocol, catalogue: Catalogue) -> InternetProtocol:

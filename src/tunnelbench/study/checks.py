@@ -66,6 +66,8 @@ class _Level:
 
 def _named_levels(study: Study, catalogue: Catalogue) -> Iterator[_Level]:
     factors = study.factors
+    if study.about.topology == "host-to-host" and "gateway_os" in factors.model_fields_set:
+        yield _Level(("factors", "gateway_os"), lambda _: False, _NO_GATEWAYS)
     for name in _IN_QUESTION:
         if name in factors.model_fields_set:
             for index, level in enumerate(getattr(factors, name)):
@@ -77,6 +79,8 @@ def _named_levels(study: Study, catalogue: Catalogue) -> Iterator[_Level]:
     for index, pattern in enumerate(factors.tunnel):
         yield _Level(("factors", "tunnel", index), _having_tunnel(catalogue.tunnels(pattern)))
 
+
+_NO_GATEWAYS = "the topology host-to-host has no gateways, its hosts are the ends of tunnels: say host_os"
 
 _IN_QUESTION = (
     *("load", "profile", "streams", "direction", "content", "sending", "congestion_control"),

@@ -24,7 +24,7 @@ from tunnelbench.study.fields import (
     SendingRateLevel,
 )
 from tunnelbench.study.quantity import MAXIMUM, SendingRate
-from tunnelbench.study.vocabulary import Direction, InternetProtocol, Sending, Transport
+from tunnelbench.study.vocabulary import Direction, InternetProtocol, RuntimeChoice, Sending, Transport
 
 Topology = Literal["site-to-site", "host-to-host", "remote-access"]
 
@@ -48,6 +48,8 @@ class About(Frozen, frozen=True):
     """`site-to-site`: host1 - gw1 - gw2 - host2, the tunnel between the gateways.
     `host-to-host`: the tunnel between host1 and host2 themselves.
     `remote-access`: client1, client2 and so on - gw - host, a tunnel from each client to the gateway."""
+    runtime: RuntimeChoice = "auto"
+    """Where the ends of tunnels run: in namespaces of this machine's kernel, or as kernels of their own."""
 
 
 class Payloads(Frozen, frozen=True):
@@ -94,8 +96,10 @@ class Factors(Frozen, frozen=True):
     """IP versions between the gateways."""
     clients: Levels[Annotated[int, Interval(ge=1, le=64)]] = (1,)
     """Clients that use a tunnel at once, in the topology `remote-access`."""
-    image: Levels[Name] = ("bookworm",)
-    """Root trees that the nodes run: the operating system."""
+    gateway_os: Levels[Name] = ("bookworm",)
+    """Images that the gateways run: the operating system."""
+    host_os: Levels[Name] | None = None
+    """Images that the hosts run, and the clients of remote access; what the gateways run where not given."""
     mtu: Levels[Annotated[int, Interval(ge=68, le=65_535)]] = (1500,)
     """Maximum transmission unit of the links in bytes."""
     transport: Levels[Transport] = ("tcp",)

@@ -23,7 +23,10 @@ class Treatment(Frozen, frozen=True):
     """The IP version between the gateways."""
     clients: int = 1
     """How many clients use the tunnel at once."""
-    image: str
+    gateway_os: str
+    """The image that gateways run."""
+    host_os: str
+    """The image that hosts run, and the clients of remote access."""
     mtu: int
     """Bytes."""
 
@@ -37,7 +40,13 @@ class Treatment(Frozen, frozen=True):
     def key(self) -> str:
         """Stable name, different for every treatment."""
         unusual = self._unusual("outer={}", "clients={}")
-        return " ".join([f"{self.vpn}/{self.suite}", *unusual, f"image={self.image}", f"mtu={self.mtu}"])
+        place = [f"gateway_os={self.gateway_os}", f"host_os={self.host_os}", f"mtu={self.mtu}"]
+        return " ".join([f"{self.vpn}/{self.suite}", *unusual, *place])
+
+    @property
+    def systems(self) -> str:
+        """What the nodes run, in words."""
+        return written_systems(self.gateway_os, self.host_os)
 
     @property
     def is_baseline(self) -> bool:
@@ -47,7 +56,14 @@ class Treatment(Frozen, frozen=True):
     @property
     def baseline(self) -> Treatment:
         """Plain IP in the same lab: what this treatment is related to."""
-        return Treatment(vpn=BASELINE_VPN, suite="none", clients=self.clients, image=self.image, mtu=self.mtu)
+        return Treatment(
+            vpn=BASELINE_VPN,
+            suite="none",
+            clients=self.clients,
+            gateway_os=self.gateway_os,
+            host_os=self.host_os,
+            mtu=self.mtu,
+        )
 
     def option_levels(self) -> dict[str, str]:
         """The options that are not the default, by name."""
@@ -58,6 +74,11 @@ class Treatment(Frozen, frozen=True):
         parts += [outer.format(WRITTEN_IP[self.outer_ip])] if self.outer_ip != "ipv4" else []
         parts += [clients.format(self.clients)] if self.clients != 1 else []
         return parts
+
+
+def written_systems(gateway_os: str, host_os: str) -> str:
+    """What gateways and hosts run, in words."""
+    return gateway_os if host_os == gateway_os else f"gateways {gateway_os}, hosts {host_os}"
 
 
 def written_options(levels: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ Transport = Literal["tcp", "udp", "icmp"]
 InternetProtocol = Literal["ipv4", "ipv6"]
 Direction = Literal["forward", "reverse", "both"]
 Sending = Literal["batched", "per-packet", "segmented"]
+RuntimeChoice = Literal["auto", "namespace", "kernel"]
 
 
 @dataclass(frozen=True)
