@@ -86,6 +86,7 @@ async def start(study_text: str, source: str, out: Path, wish: Wish, observer: O
             "rounds": prepared.method.rounds,
             "budget": prepared.method.budget,
             "runtime": wish.runtime or study.about.runtime,
+            "stop": prepared.method.stop,
         },
         versions=versions(prepared.images),
     )

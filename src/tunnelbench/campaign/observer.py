@@ -40,6 +40,10 @@ class Observer(Protocol):
         """The instance is down and stored."""
         ...
 
+    def instance_left_out(self, instance: PlannedInstance) -> None:
+        """Enough is known of all that the instance was planned for."""
+        ...
+
 
 class Silent:
     """An observer that shows nothing."""
@@ -63,4 +67,7 @@ class Silent:
         """Shows nothing."""
 
     def instance_ended(self, instance: PlannedInstance, status: InstanceEnd, reason: str | None) -> None:
+        """Shows nothing."""
+
+    def instance_left_out(self, instance: PlannedInstance) -> None:
         """Shows nothing."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.instance import End, run_instance
 from tunnelbench.campaign.labs import LabKey, Labs
 from tunnelbench.campaign.observer import Observer
+from tunnelbench.campaign.progress import progress_after
 from tunnelbench.errors import UserError
 from tunnelbench.lab.lab import Runtime
+from tunnelbench.plan.progress import CellProgress
 from tunnelbench.plan.rounds import PlannedInstance, instance_key
 from tunnelbench.plan.stopping import stop_rule
-from tunnelbench.store.model import InstanceRecord, WarningRecord
+from tunnelbench.store.model import InstanceRecord, SettledRecord, WarningRecord
 from tunnelbench.store.write import CampaignStore
 
 
@@ -30,18 +30,21 @@ async def run_plan(course: Course, labs: Labs, store: CampaignStore, observer: O
     done = sum((instance.campaign_round, instance.key) in finished for instance in instances)
     observer.campaign_began(instances, done)
     rule = stop_rule(course.method)
-    round_seconds: list[float] = []
-    clock = asyncio.get_running_loop().time
-    for planned_round in course.plan.rounds:
-        reason = rule.reason_to_stop(round_seconds)
+    for rounds_done, planned_round in enumerate(course.plan.rounds):
+        progress = progress_after(rounds_done, store.directory, rule)
+        reason = rule.reason_to_stop(progress)
         if reason is not None:
             return reason
-        began = clock()
-        for instance in planned_round:
-            if (instance.campaign_round, instance.key) not in finished:
+        settled = rule.settled(progress)
+        store.add_settled(_settled_record(rounds_done + 1, cell) for cell in settled)
+        for planned in planned_round:
+            instance = planned.without(cell.point for cell in settled if cell.instance == planned.key)
+            if not instance.points:
+                observer.instance_left_out(planned)
+            elif (instance.campaign_round, instance.key) not in finished:
                 await _run_stored(instance, course, labs, store, observer)
-        round_seconds.append(clock() - began)
-    return rule.reason_to_stop(round_seconds) or "all that was planned is done"
+    progress = progress_after(len(course.plan.rounds), store.directory, rule)
+    return rule.reason_to_stop(progress) or "all that was planned is done"
 
 
 async def _run_stored(
@@ -70,6 +73,13 @@ async def _run_stored(
             await labs.discard(key)
     store.end_instance(identity, end.status, end.reason, end.log_tail, end.evidence)
     observer.instance_ended(instance, end.status, end.reason)
+
+
+def _settled_record(campaign_round: int, cell: CellProgress) -> SettledRecord:
+    assert cell.half_width is not None
+    return SettledRecord(
+        campaign_round, cell.instance, cell.point, cell.name, cell.instances, cell.half_width
+    )
 
 
 def _leftover(item: str) -> WarningRecord:

@@ -108,6 +108,10 @@ class LiveView:
                 soft_wrap=True,
             )
 
+    def instance_left_out(self, instance: PlannedInstance) -> None:
+        """Counts it as done."""
+        self._done_before += 1
+
     def _picture(self) -> RenderableType:
         parts: list[RenderableType] = []
         if self._ends or self._numbers:

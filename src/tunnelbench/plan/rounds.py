@@ -39,6 +39,11 @@ class PlannedInstance(Frozen, frozen=True):
         """Stable name, different for every instance of a round."""
         return instance_key(self.treatment, self.runtime)
 
+    def without(self, points: Iterable[str]) -> PlannedInstance:
+        """The same, without the points of these keys."""
+        left_out = frozenset(points)
+        return self.model_copy(update={"points": tuple(it for it in self.points if it.key not in left_out)})
+
 
 class Plan(Frozen, frozen=True):
     """The instances of a campaign, round after round."""

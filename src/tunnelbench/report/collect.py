@@ -71,6 +71,7 @@ def collect(data: CampaignData) -> Content:
         packet_logs=data.packet_logs(),
         calibrations=data.calibrations(),
         cryptography=tuple(_cryptography(data.cryptography(), results, names)),
+        settled=data.settled(),
     )
 
 

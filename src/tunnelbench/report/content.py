@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars
 
 from tunnelbench.analysis.ranked import RANKED_BY
-from tunnelbench.store.model import CalibrationRecord, CampaignRecord, RekeyRecord
+from tunnelbench.store.model import CalibrationRecord, CampaignRecord, RekeyRecord, SettledRecord
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
@@ -212,3 +212,5 @@ class Content:
     calibrations: tuple[CalibrationRecord, ...]
     """What the load generators could do with nothing between the hosts."""
     cryptography: tuple[Cryptography, ...] = ()
+    settled: tuple[SettledRecord, ...] = ()
+    """Cells that were not measured any more once enough was known of them."""

@@ -138,6 +138,24 @@ class CryptographyRecord:
 
 
 @dataclass(frozen=True)
+class SettledRecord:
+    """A cell that is not measured any more, because enough is known of it."""
+
+    campaign_round: int
+    """The first round without it."""
+    instance: str
+    """Key of its treatment in its runtime."""
+    point: str
+    """Key of its point."""
+    name: str
+    """In words."""
+    instances: int
+    """How many had been measured."""
+    half_width: float
+    """Of the 95 % interval of the ratio to plain IP, by that ratio."""
+
+
+@dataclass(frozen=True)
 class TrialRecord:
     """One stretch of measured traffic inside an instance.
 

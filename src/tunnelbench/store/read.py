@@ -20,6 +20,7 @@ from tunnelbench.store.model import (
     CampaignState,
     CryptographyRecord,
     RekeyRecord,
+    SettledRecord,
     Versions,
 )
 from tunnelbench.study.points import Point
@@ -152,6 +153,12 @@ class CampaignData:
             )
             for row in rows
         )
+
+    def settled(self) -> tuple[SettledRecord, ...]:
+        """Cells that were not measured any more from some round on, in the order in which they were."""
+        columns = ", ".join(column.name for column in fields(SettledRecord))
+        rows = self._connection.execute(f"SELECT {columns} FROM settled ORDER BY campaign_round, rowid")
+        return tuple(SettledRecord(*row) for row in rows)
 
     def cells(self) -> polars.DataFrame:
         """One row per cell of the study: key, its levels, and `skipped`, the reason if it isn't measured."""

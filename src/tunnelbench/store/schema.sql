@@ -165,6 +165,17 @@ CREATE TABLE histogram (
     PRIMARY KEY (trial, name)
 ) STRICT;
 
+-- Cells that are not measured any more from a round on, because enough is known of them.
+CREATE TABLE settled (
+    campaign_round INTEGER NOT NULL,
+    instance TEXT NOT NULL,
+    point TEXT NOT NULL,
+    name TEXT NOT NULL,
+    instances INTEGER NOT NULL,
+    half_width REAL NOT NULL,
+    PRIMARY KEY (instance, point)
+) STRICT;
+
 -- What forced new keys cost traffic, beside the same traffic without them.
 CREATE TABLE rekey (
     instance INTEGER PRIMARY KEY REFERENCES instance (id),

@@ -31,6 +31,7 @@ from tunnelbench.store.model import (
     InstanceRecord,
     PacketLogRecord,
     RekeyRecord,
+    SettledRecord,
     TrialRecord,
     WarningRecord,
 )
@@ -222,6 +223,16 @@ class CampaignStore:
         with self._transaction() as connection:
             _insert(connection, "warning", {**_columns(warning), "instance": instance})
 
+    def add_settled(self, cells: Iterable[SettledRecord]) -> None:
+        """Add cells that are not measured any more; what is known of one already stays as it was."""
+        with self._transaction() as connection:
+            for cell in cells:
+                known = connection.execute(
+                    "SELECT 1 FROM settled WHERE instance = ? AND point = ?", (cell.instance, cell.point)
+                )
+                if known.fetchone() is None:
+                    _insert(connection, "settled", _columns(cell))
+
     def finish(self, state: CampaignState, why: str) -> None:
         """Say how the campaign ended; an instance that is still up is marked interrupted."""
         with self._transaction() as connection:
@@ -339,6 +350,7 @@ def _columns(
     | PacketLogRecord
     | CryptographyRecord
     | RekeyRecord
+    | SettledRecord
     | WarningRecord,
     without: Iterable[str] = (),
 ) -> dict[str, object]:

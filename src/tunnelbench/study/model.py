@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self, cast
 
-from annotated_types import Ge, Interval
+from annotated_types import Ge, Gt, Interval
 from pydantic import Field, model_validator
 
 from tunnelbench.study.correspondence import Correspondence
@@ -27,6 +27,7 @@ from tunnelbench.study.quantity import MAXIMUM, SendingRate
 from tunnelbench.study.vocabulary import Direction, InternetProtocol, RuntimeChoice, Sending, Transport
 
 Topology = Literal["site-to-site", "host-to-host", "remote-access"]
+Stop = Literal["rounds", "published", "interval"]
 
 _LARGEST_DATAGRAM_PAYLOAD = 65_507
 """IPv4's 65 535 bytes less the headers of IP (20) and UDP (8): RFC 791, RFC 768. An ICMP echo has 8 too."""
@@ -163,6 +164,15 @@ class Method(Frozen, frozen=True):
     """Rounds that are finished even when the budget is spent."""
     budget: PositiveSeconds | None = None
     """Seconds for the whole campaign: no round starts that would not fit. Unlimited where not given."""
+    stop: Stop = "rounds"
+    """What ends the campaign, if neither `rounds` nor `budget` does before.
+    `rounds`: nothing else.
+    `published`: every cell has 30 instances and a standard deviation below 0.5 % of the mean.
+    `interval`: the 95 % interval of every cell's ratio to plain IP is within the goal."""
+    goal: Annotated[Ratio, Gt(0)] = 0.02
+    """With `stop = "interval"`: half of the interval, by the ratio."""
+    leave_out_settled: bool = True
+    """With `stop = "interval"`: don't measure cells again whose interval is within the goal."""
     trial: PositiveSeconds = 5.0
     """Seconds of traffic in a trial, warm-up and cool-down included."""
     warm_up: Seconds = 0.5
