@@ -76,8 +76,7 @@ def ciphers_command(
 
 
 def _variant(choice: Choice) -> Variant:
-    levels = dict(pair.split("=", 1) for pair in choice.options.split())
-    return all_tunnels()[choice.vpn].variant(choice.suite, levels)
+    return all_tunnels()[choice.vpn].variant(choice.suite, choice.levels)
 
 
 async def _time(image: Image, wanted: Mapping[Choice, Variant], forced: Runtime | None) -> list[Timed]:
@@ -100,7 +99,7 @@ async def _time(image: Image, wanted: Mapping[Choice, Variant], forced: Runtime 
     }
     return [
         Timed(
-            " ".join(filter(None, [f"{choice.vpn}/{choice.suite}", choice.options])),
+            choice.name,
             variant,
             runtime := placements[choice].runtime,
             alone[runtime][suites[choice]] if runtime else Alone(NOTHING, None, placements[choice].reason),

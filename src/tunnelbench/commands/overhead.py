@@ -142,13 +142,13 @@ def overhead_command(
 
 def _ask(choice: Choice, outer: Family | None, question: Question) -> Asked:
     vpn = all_tunnels()[choice.vpn]
-    levels = dict(pair.split("=", 1) for pair in choice.options.split())
-    variant = vpn.variant(choice.suite, levels, outer)
-    name = " ".join(filter(None, [f"{choice.vpn}/{choice.suite}", choice.options]))
+    variant = vpn.variant(choice.suite, choice.levels, outer)
     if variant.outer not in vpn.outer_families:
         raise UserError(f"{vpn.title} has no {written(variant.outer)} between the gateways")
     if (question.transport, question.family) not in vpn.carried(variant):
-        raise UserError(f"{name} does not carry {question.transport.upper()} over {written(question.family)}")
+        raise UserError(
+            f"{choice.name} does not carry {question.transport.upper()} over {written(question.family)}"
+        )
     try:
         encapsulation = vpn.encapsulation(variant)
     except NotImplementedError as error:
@@ -156,7 +156,7 @@ def _ask(choice: Choice, outer: Family | None, question: Question) -> Asked:
     where = (question.transport, question.family)
     try:
         return Asked(
-            name,
+            choice.name,
             encapsulation,
             largest_unfragmented_payload(encapsulation, *where, question.mtu),
             tuple(
@@ -169,7 +169,7 @@ def _ask(choice: Choice, outer: Family | None, question: Question) -> Asked:
             ),
         )
     except ValueError as error:
-        raise UserError(f"{name}: {error}") from error
+        raise UserError(f"{choice.name}: {error}") from error
 
 
 def _words(asked: Asked, question: Question) -> tuple[str, str]:

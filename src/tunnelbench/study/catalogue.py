@@ -16,7 +16,7 @@ from tunnelbench.errors import UserError
 from tunnelbench.study.model import Socket
 from tunnelbench.study.nearest import advice_on
 from tunnelbench.study.points import Point
-from tunnelbench.study.treatment import Treatment, written_options
+from tunnelbench.study.treatment import Treatment, read_options, written_options
 from tunnelbench.study.vocabulary import InternetProtocol, Profile, Transport
 
 Item = TypeVar("Item")
@@ -30,6 +30,16 @@ class Choice:
     suite: str
     options: str
     """As a treatment has them."""
+
+    @property
+    def name(self) -> str:
+        """As a study writes it: `VPN/SUITE OPTION=LEVEL`."""
+        return " ".join(filter(None, [f"{self.vpn}/{self.suite}", self.options]))
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The options that are not the default, by name."""
+        return read_options(self.options)
 
 
 def everything(_: Treatment) -> frozenset[tuple[Transport, InternetProtocol]]:

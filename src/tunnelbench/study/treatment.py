@@ -67,7 +67,7 @@ class Treatment(Frozen, frozen=True):
 
     def option_levels(self) -> dict[str, str]:
         """The options that are not the default, by name."""
-        return dict(pair.split("=", 1) for pair in self.options.split())
+        return read_options(self.options)
 
     def _unusual(self, outer: str, clients: str) -> list[str]:
         parts = [self.options] if self.options else []
@@ -79,6 +79,11 @@ class Treatment(Frozen, frozen=True):
 def written_systems(gateway_os: str, host_os: str) -> str:
     """What gateways and hosts run, in words."""
     return gateway_os if host_os == gateway_os else f"gateways {gateway_os}, hosts {host_os}"
+
+
+def read_options(options: str) -> dict[str, str]:
+    """Levels by name, from options as a treatment has them."""
+    return dict(pair.split("=", 1) for pair in options.split())
 
 
 def written_options(levels: dict[str, str]) -> str:
