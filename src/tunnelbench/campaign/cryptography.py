@@ -13,6 +13,7 @@ from tunnelbench.lab.lab import Runtime
 from tunnelbench.plan.rounds import Plan
 from tunnelbench.store.model import CryptographyRecord
 from tunnelbench.study.treatment import Treatment
+from tunnelbench.tunnels.base import Tunnel, Variant
 
 Wanted = tuple[Treatment, str]
 """A treatment, and the runtime of its gateways."""
@@ -41,6 +42,11 @@ async def time_cryptography(
     return found
 
 
+def suite_alone(tunnel: Tunnel, variant: Variant) -> Suite:
+    """What a variant of a VPN encrypts and authenticates with, and where."""
+    return Suite(variant.suite.encryption, variant.suite.integrity, tunnel.in_kernel(variant))
+
+
 async def _time(image: Image, runtime: Runtime, treatments: Iterable[Treatment]) -> Mapping[Suite, Alone]:
     suites = set(map(_suite, treatments))
     try:
@@ -50,8 +56,7 @@ async def _time(image: Image, runtime: Runtime, treatments: Iterable[Treatment])
 
 
 def _suite(treatment: Treatment) -> Suite:
-    variant = variant_of(treatment)
-    return Suite(variant.suite.encryption, variant.suite.integrity, tunnel_of(treatment).in_kernel(variant))
+    return suite_alone(tunnel_of(treatment), variant_of(treatment))
 
 
 def _record(treatment: Treatment, runtime: str, alone: Alone) -> CryptographyRecord:

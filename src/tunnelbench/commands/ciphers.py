@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.campaign.cryptography import suite_alone
 from tunnelbench.ciphers.cost import REFERENCE_BYTES
-from tunnelbench.ciphers.measure import Alone, Suite, time_suites
+from tunnelbench.ciphers.measure import Alone, time_suites
 from tunnelbench.commands.options import parse_runtime
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
@@ -82,14 +83,7 @@ def _variant(choice: Choice) -> Variant:
 async def _time(image: Image, wanted: Mapping[Choice, Variant], forced: Runtime | None) -> list[Timed]:
     needs = {choice: all_tunnels()[choice.vpn].needs(variant) for choice, variant in wanted.items()}
     placements = await place(image, needs, forced)
-    suites = {
-        choice: Suite(
-            variant.suite.encryption,
-            variant.suite.integrity,
-            all_tunnels()[choice.vpn].in_kernel(variant),
-        )
-        for choice, variant in wanted.items()
-    }
+    suites = {choice: suite_alone(all_tunnels()[choice.vpn], variant) for choice, variant in wanted.items()}
     alone = {
         runtime: await time_suites(
             image, runtime, {suites[choice] for choice in wanted if placements[choice].runtime is runtime}
