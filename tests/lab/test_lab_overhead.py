@@ -25,7 +25,7 @@ from tunnelbench.study.model import Method
 from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import parse_sending_rate
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Place, Tunnel, gateways
+from tunnelbench.tunnels.base import Place, gateways
 from tunnelbench.tunnels.path import SERVICE_PORT
 from tunnelbench.witness.witness import await_first_reply
 
@@ -40,13 +40,6 @@ ATTEMPTS = 4
 """Of what a tunnel sends by itself, some may fall between the packets that are looked at."""
 
 
-def described(tunnel: Tunnel, suite: str) -> Encapsulation | None:
-    try:
-        return tunnel.encapsulation(tunnel.variant(suite))
-    except NotImplementedError:
-        return None
-
-
 def tried(*, stream: bool) -> list[tuple[str, str]]:
     """The first and the last suite that each can have: often a classic cipher with a hash, and an AEAD."""
     chosen = [
@@ -58,7 +51,7 @@ def tried(*, stream: bool) -> list[tuple[str, str]]:
     return [
         (name, suite)
         for name, suite in chosen
-        if (found := described(all_tunnels()[name], suite)) is not None
+        if (found := (tunnel := all_tunnels()[name]).encapsulation(tunnel.variant(suite))) is not None
         if found.stream is stream and not found.compresses
     ]
 
@@ -79,6 +72,7 @@ async def test_packets_have_the_predicted_sizes(labs: TunnelLabs, vpn: str, suit
     tunnel, lab = all_tunnels()[vpn], labs.lab_for(vpn, suite)
     variant = tunnel.variant(suite)
     encapsulation = tunnel.encapsulation(variant)
+    assert encapsulation is not None
     wrong: list[str] = []
     for node in lab.nodes.values():
         await forget_paths(node)
@@ -96,6 +90,7 @@ async def test_streams_have_the_predicted_overhead(labs: TunnelLabs, vpn: str, s
     tunnel, lab = all_tunnels()[vpn], labs.lab_for(vpn, suite)
     variant = tunnel.variant(suite)
     encapsulation = tunnel.encapsulation(variant)
+    assert encapsulation is not None
     async with AsyncExitStack() as cleanup:
         established = await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
         assert await await_first_reply(lab, established, ("tcp", Family.IPV4), 10) is not None

@@ -6,6 +6,7 @@ import pytest
 
 from tunnelbench.lab.topology import Family
 from tunnelbench.tunnels import all_tunnels
+from tunnelbench.tunnels.base import Tunnel, Variant
 from tunnelbench.tunnels.kernel_link import read_link
 
 GRE = """\
@@ -33,14 +34,19 @@ def test_a_link_of_another_kind_has_no_suite() -> None:
 )
 def test_layers_are_those_of_the_formats(vpn: str, suite: str, outer: Family, names: list[str]) -> None:
     tunnel = all_tunnels()[vpn]
-    layers = tunnel.encapsulation(tunnel.variant(suite, outer=outer)).layers
-    assert [layer.name for layer in layers] == names
+    assert layer_names(tunnel, tunnel.variant(suite, outer=outer)) == names
 
 
 def test_gre_in_tunnel_mode_has_one_more_ip_header() -> None:
     tunnel = all_tunnels()["gre-over-ipsec"]
     variant = tunnel.variant("aes128-sha1", {"mode": "tunnel"})
-    assert [layer.name for layer in tunnel.encapsulation(variant).layers] == ["IPv4", "ESP", "IPv4", "GRE"]
+    assert layer_names(tunnel, variant) == ["IPv4", "ESP", "IPv4", "GRE"]
+
+
+def layer_names(tunnel: Tunnel, variant: Variant) -> list[str]:
+    encapsulation = tunnel.encapsulation(variant)
+    assert encapsulation is not None
+    return [layer.name for layer in encapsulation.layers]
 
 
 @pytest.mark.parametrize("vpn", ["ip6gre", "ip6tnl"])

@@ -26,11 +26,14 @@ def with_prediction(trial: TrialRecord, treatment: Treatment) -> TrialRecord:
     Nothing is predicted of traffic whose packets have no one size or go both ways.
     """
     measured = trial.metrics.get("wire_overhead")
-    predicted = predicted_overhead(treatment, trial.point)
-    if measured is None or predicted is None:
+    encapsulation = tunnel_of(treatment).encapsulation(variant_of(treatment))
+    if measured is None or encapsulation is None:
+        return trial
+    predicted = _predicted(encapsulation, trial.point, treatment.mtu)
+    if predicted is None:
         return trial
     known = replace(trial, metrics={**trial.metrics, METRIC: predicted})
-    if not _is_comparable(trial, treatment):
+    if not _is_comparable(trial, encapsulation, treatment.mtu):
         return known
     difference = abs(measured - predicted)
     unexplained = difference * trial.metrics.get("throughput", 0.0) * 1e6 / 8 * trial.seconds
@@ -45,12 +48,11 @@ def with_prediction(trial: TrialRecord, treatment: Treatment) -> TrialRecord:
     return replace(known, warnings=[*trial.warnings, warning])
 
 
-def predicted_overhead(treatment: Treatment, point: Point) -> float | None:
+def _predicted(encapsulation: Encapsulation, point: Point, mtu: int) -> float | None:
     """Bytes on the wire per byte of payload; None where that can't be told."""
-    encapsulation = _encapsulation(treatment)
-    if encapsulation is None or not _is_predictable(point, encapsulation):
+    if not _is_predictable(point, encapsulation):
         return None
-    family, mtu = Family(point.ip), treatment.mtu
+    family = Family(point.ip)
     try:
         if point.transport == "tcp":
             segment = bulk_payload(encapsulation, family, mtu)
@@ -59,13 +61,6 @@ def predicted_overhead(treatment: Treatment, point: Point) -> float | None:
     except ValueError:
         return None
     return datagram.bulk_ratio if point.rate == MAXIMUM else datagram.ratio
-
-
-def _encapsulation(treatment: Treatment) -> Encapsulation | None:
-    try:
-        return tunnel_of(treatment).encapsulation(variant_of(treatment))
-    except NotImplementedError:
-        return None
 
 
 def _is_predictable(point: Point, encapsulation: Encapsulation) -> bool:
@@ -78,10 +73,10 @@ def _is_predictable(point: Point, encapsulation: Encapsulation) -> bool:
     )
 
 
-def _is_comparable(trial: TrialRecord, treatment: Treatment) -> bool:
+def _is_comparable(trial: TrialRecord, encapsulation: Encapsulation, mtu: int) -> bool:
     """Whether all that was sent arrived, once, in packets whose borders are known."""
-    encapsulation, point = _encapsulation(treatment), trial.point
-    if encapsulation is None or encapsulation.stream or encapsulation.varying:
+    point = trial.point
+    if encapsulation.stream or encapsulation.varying:
         return False
     if point.transport == "tcp":
         return trial.metrics.get("retransmits") == 0
@@ -89,5 +84,5 @@ def _is_comparable(trial: TrialRecord, treatment: Treatment) -> bool:
         return False
     # Over IPv4 only a datagram that fits the link tells a host that the tunnel takes less.
     family = Family(point.ip)
-    whole = largest_unfragmented_payload(PLAIN, "udp", family, treatment.mtu)
+    whole = largest_unfragmented_payload(PLAIN, "udp", family, mtu)
     return family is Family.IPV6 or (point.payload_bytes or 0) <= whole

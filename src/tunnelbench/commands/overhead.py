@@ -149,10 +149,9 @@ def _ask(choice: Choice, outer: Family | None, question: Question) -> Asked:
         raise UserError(
             f"{choice.name} does not carry {question.transport.upper()} over {written(question.family)}"
         )
-    try:
-        encapsulation = vpn.encapsulation(variant)
-    except NotImplementedError as error:
-        raise UserError(str(error)) from error
+    encapsulation = vpn.encapsulation(variant)
+    if encapsulation is None:
+        raise UserError(f"nobody has described the packets of {choice.name} yet")
     where = (question.transport, question.family)
     try:
         return Asked(
