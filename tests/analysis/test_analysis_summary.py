@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
+from tunnelbench.analysis.bootstrap import mean_intervals
 from tunnelbench.analysis.frames import CELL, instance_values
 from tunnelbench.analysis.intervals import median_interval
 from tunnelbench.analysis.summary import summarise
@@ -29,9 +30,14 @@ COLUMNS = [
     "coefficient_of_variation",
     "low",
     "high",
+    "mean_low",
+    "mean_high",
     "ratio",
     "ratio_low",
     "ratio_high",
+    "mean_ratio",
+    "mean_ratio_low",
+    "mean_ratio_high",
     "n_paired",
 ]
 
@@ -162,6 +168,7 @@ def test_against_scipy_and_numpy() -> None:
     variation: float = stats.variation(values, ddof=1)  # pyright: ignore[reportUnknownMemberType, reportAssignmentType]
     assert found["coefficient_of_variation"] == pytest.approx(variation)
     assert (found["low"], found["high"]) == median_interval(values)
+    assert (found["mean_low"], found["mean_high"]) == mean_intervals([np.array(values)])[0]
 
 
 @given(campaigns())
@@ -189,7 +196,7 @@ def test_the_order_of_rows_does_not_matter(rows: list[Row], data: st.DataObject)
 def test_another_unit_scales_all_but_ratios(rows: list[Row], factor: float) -> None:
     scaled = summarise(frame([{**row, "value": row["value"] * factor} for row in rows]))
     expected = summarise(frame(rows)).with_columns(
-        pl.col("median", "mean", "standard_deviation", "low", "high") * factor
+        pl.col("median", "mean", "standard_deviation", "low", "high", "mean_low", "mean_high") * factor
     )
     assert_frame_equal(scaled, expected)
 

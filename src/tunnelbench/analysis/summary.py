@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tunnelbench.analysis.bootstrap import mean_intervals
 from tunnelbench.analysis.frames import CELL, instance_values
 from tunnelbench.analysis.intervals import CONFIDENCE, Interval, median_interval
 from tunnelbench.analysis.ratio import with_ratio
@@ -19,7 +20,9 @@ def summarise(trials: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFr
     - `standard_deviation`: of the instances (n - 1 in the denominator), null for one;
     - `coefficient_of_variation`: standard deviation / mean, null for one instance or a mean of zero;
     - `low`, `high`: bootstrap interval of the median, null for one instance;
+    - `mean_low`, `mean_high`: BCa bootstrap interval of the mean, null for one instance;
     - `ratio`, `ratio_low`, `ratio_high`: median of the ratios to the same round's baseline, and its interval;
+    - `mean_ratio`, `mean_ratio_low`, `mean_ratio_high`: their mean, and its BCa interval;
     - `n_paired`: instances that have such a baseline.
     """
     values = with_ratio(instance_values(trials))
@@ -32,6 +35,7 @@ def summarise(trials: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFr
         value.std(ddof=1).alias("standard_deviation"),
         value.alias("values"),
         ratio.median().alias("median_ratio"),
+        ratio.mean().alias("mean_ratio"),
         ratio.count().alias("n_paired"),
         ratio.drop_nulls().alias("ratios"),
     )
@@ -45,17 +49,25 @@ def summarise(trials: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFr
         "mean",
         "standard_deviation",
         variation.alias("coefficient_of_variation"),
-        *_interval_columns(cells["values"], "low", "high", confidence),
+        *_interval_columns(_medians(cells["values"], confidence), "low", "high"),
+        *_interval_columns(_means(cells["values"], confidence), "mean_low", "mean_high"),
         pl.col("median_ratio").alias("ratio"),
-        *_interval_columns(cells["ratios"], "ratio_low", "ratio_high", confidence),
+        *_interval_columns(_medians(cells["ratios"], confidence), "ratio_low", "ratio_high"),
+        "mean_ratio",
+        *_interval_columns(_means(cells["ratios"], confidence), "mean_ratio_low", "mean_ratio_high"),
         "n_paired",
     )
 
 
-def _interval_columns(
-    samples: pl.Series, low: str, high: str, confidence: float
-) -> tuple[pl.Series, pl.Series]:
-    intervals: list[Interval | None] = [median_interval(sample, confidence) for sample in samples]
+def _medians(samples: pl.Series, confidence: float) -> list[Interval | None]:
+    return [median_interval(sample, confidence) for sample in samples]
+
+
+def _means(samples: pl.Series, confidence: float) -> list[Interval | None]:
+    return mean_intervals([sample.to_numpy() for sample in samples], confidence)
+
+
+def _interval_columns(intervals: list[Interval | None], low: str, high: str) -> tuple[pl.Series, pl.Series]:
     return (
         pl.Series(low, [interval and interval.low for interval in intervals], pl.Float64),
         pl.Series(high, [interval and interval.high for interval in intervals], pl.Float64),
