@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
+from tunnelbench.lab.connection import Connection
+from tunnelbench.lab.messages import Output
+from tunnelbench.lab.program import Program
 from tunnelbench.tunnels import l2tp, pppd, sstp, xl2tpd
 from tunnelbench.tunnels.base import Place
 
@@ -54,6 +59,30 @@ def test_the_log_of_pppd_tells_suite_authentication_and_compression(
 
 def test_what_is_not_up_has_no_suite() -> None:
     assert pppd.read_log(LCP.format(method="pap")).suite is None
+
+
+KEYS = """\
+CHAP authentication succeeded
+The mppe send key (20): 016c0d864abab1e30017dedb506cf649f475a353
+The mppe recv key (20): c7e89fbcfef316378f16825a45a137148817176e
+sent [IPCP ConfReq id=0x1 <addr 0.0.0.0>]
+"""
+BLOTTED = """\
+CHAP authentication succeeded
+The mppe send key (20): (160 bits)
+The mppe recv key (20): (160 bits)
+sent [IPCP ConfReq id=0x1 <addr 0.0.0.0>]
+"""
+
+
+def test_keys_in_the_log_of_pppd_are_not_told() -> None:
+    assert pppd.read_log(KEYS).text == BLOTTED.strip()
+
+
+async def test_keys_in_what_a_program_prints_are_not_among_its_last_lines() -> None:
+    program = Program(cast(Connection, None), 1, ("pppd",))
+    program.take(Output(1, error_stream=False, data=KEYS.encode()))
+    assert program.log_tail() == BLOTTED.strip()
 
 
 def test_unknown_encryption_is_no_suite() -> None:

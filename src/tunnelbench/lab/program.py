@@ -14,6 +14,7 @@ from tunnelbench.lab.connection import ANSWER_SECONDS, Connection, NodeError
 
 _LOG_LINES = 200
 _OUTPUT_GRACE = 0.5
+_KEY = re.compile(r"(\bkey\b.*?[:=] ?)([0-9a-f]{16,})", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,11 @@ class ProgramError(NodeError):
             f"{node}: {' '.join(arguments)} ended with {completed.status}: {' / '.join(last_lines)}"
         )
         self.completed = completed
+
+
+def without_keys(text: str) -> str:
+    """What a program printed, with how long a key is in place of each that it calls so, in hexadecimal."""
+    return _KEY.sub(lambda found: f"{found[1]}({len(found[2]) * 4} bits)", text)
 
 
 class Program:
@@ -81,8 +87,8 @@ class Program:
         return self._exited.result() if self._exited.done() else None
 
     def log_tail(self, count: int = 15) -> str:
-        """Its last printed lines."""
-        return "\n".join([*self.lines, *self._unfinished_lines()][-count:])
+        """Its last printed lines, with keys left out."""
+        return without_keys("\n".join([*self.lines, *self._unfinished_lines()][-count:]))
 
     def _unfinished_lines(self) -> list[str]:
         return [part.decode(errors="replace") for part in self._partial.values() if part]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from tunnelbench.lab.features import Feature
 from tunnelbench.lab.node import Node
-from tunnelbench.lab.program import Program
+from tunnelbench.lab.program import Program, without_keys
 from tunnelbench.overhead import Layer
 from tunnelbench.overhead.layers import mppe, ppp
 from tunnelbench.tunnels.base import NO_SUITE, Gateway, Option, ReadBack, Suite, suites
@@ -230,7 +230,7 @@ async def guard(end: Gateway, cleanup: AsyncExitStack) -> Program:
 def read_log(log: str) -> ReadBack:
     """What pppd's log says of encryption, compression and authentication."""
     if not re.search(_UP[0], log, re.MULTILINE):
-        return ReadBack(None, log.strip())
+        return ReadBack(None, without_keys(log.strip()))
     asked, in_use = _last(_AUTHENTICATION, log), _last(_CCP, log)
     mppe, compressor = (in_use["mppe"], in_use["compressor"]) if in_use else (None, None)
     words = [found[0] for found in (asked, in_use) if found] or ["neither authentication nor compression"]
