@@ -52,6 +52,7 @@ class Wish:
     """Seconds."""
     runtime: RuntimeChoice | None = None
     """Where the gateways run."""
+    profile: str | None = None
     seed: int | None = None
 
 
@@ -73,7 +74,7 @@ async def start(study_text: str, source: str, out: Path, wish: Wish, observer: O
     with mistakes, a missing image, a directory that holds a campaign, a full disk.
     """
     folder = Path(source).parent
-    study = parse_study(study_text, source, catalogue(), folder)
+    study = parse_study(study_text, source, catalogue(), folder, wish.profile)
     prepared = await _prepare(study, read_contents(study, folder), wish)
     record = CampaignRecord(
         id=f"{study.about.id}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
@@ -87,6 +88,7 @@ async def start(study_text: str, source: str, out: Path, wish: Wish, observer: O
             "budget": prepared.method.budget,
             "runtime": wish.runtime or study.about.runtime,
             "stop": prepared.method.stop,
+            "profile": study.profile,
         },
         versions=versions(prepared.images),
     )
@@ -100,7 +102,8 @@ async def resume(directory: Path, observer: Observer) -> str:
     with CampaignData(directory) as data:
         record, contents = data.campaign(), data.contents()
     wish = _wish_of(record)
-    study = parse_study(record.study_toml, f"the study in {directory}", catalogue())
+    source = f"the study in {directory}"
+    study = parse_study(record.study_toml, source, catalogue(), profile=wish.profile)
     prepared = await _prepare(study, contents, wish)
     with CampaignStore.open(directory) as store:
         return await _run(store, prepared, observer)
@@ -108,11 +111,13 @@ async def resume(directory: Path, observer: Observer) -> str:
 
 def _wish_of(record: CampaignRecord) -> Wish:
     rounds, budget, runtime = (record.plan.get(name) for name in ("rounds", "budget", "runtime"))
+    profile = record.plan.get("profile")
     return Wish(
         rounds=rounds if isinstance(rounds, int) else None,
         budget=float(budget) if isinstance(budget, int | float) else None,
         runtime=next((choice for choice in _RUNTIME_CHOICES if choice == runtime), None),
         seed=record.seed,
+        profile=profile if isinstance(profile, str) else None,
     )
 
 

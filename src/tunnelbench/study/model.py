@@ -5,10 +5,11 @@ A study is read from TOML once (see `reading`); every quantity is then in the un
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self, cast
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, cast
 
 from annotated_types import Ge, Gt, Interval
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from tunnelbench.study.correspondence import Correspondence
 from tunnelbench.study.fields import (
@@ -209,6 +210,14 @@ class Method(Frozen, frozen=True):
         return self
 
 
+class Overrides(Frozen, frozen=True):
+    """What a profile of a study has in place of the study's own: whole keys of these tables."""
+
+    factors: Mapping[str, Any] = {}
+    method: Mapping[str, Any] = {}
+    link: Mapping[str, Any] = {}
+
+
 class Study(Frozen, frozen=True):
     """A study: the combinations of levels to measure and the method."""
 
@@ -219,3 +228,17 @@ class Study(Frozen, frozen=True):
     method: Method = Method()
     published: Correspondence | None = None
     """What stands here for the factors and levels of the published study that this one repeats."""
+    profiles: Mapping[Name, Overrides] = {}
+    """Variants of the study by name, such as `smoke`, `standard` and `as-published`."""
+    _profile: str | None = PrivateAttr(default=None)
+
+    @property
+    def profile(self) -> str | None:
+        """The profile that the study is in; None where it is as it stands."""
+        return self._profile
+
+    def named(self, profile: str) -> Study:
+        """The same study, known to be in a profile."""
+        study = self.model_copy()
+        study._profile = profile
+        return study

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -14,12 +15,13 @@ from pydantic_core import ErrorDetails
 
 from tunnelbench.errors import UserError
 from tunnelbench.study.catalogue import Catalogue
-from tunnelbench.study.checks import sentences, unknown_names, vain_levels
+from tunnelbench.study.checks import Found, sentences, unknown_names, vain_levels
 from tunnelbench.study.contents import wrong_contents
 from tunnelbench.study.correspondence_checks import wrong_correspondence
 from tunnelbench.study.locator import KeyPath, line_of, locate
-from tunnelbench.study.model import Study
+from tunnelbench.study.model import Overrides, Study
 from tunnelbench.study.nearest import advice_on
+from tunnelbench.study.profiles import in_profile, place_in_profile, profile_name
 
 
 @dataclass(frozen=True)
@@ -47,39 +49,83 @@ class StudyError(UserError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-def read_study(path: Path, catalogue: Catalogue) -> Study:
+def read_study(path: Path, catalogue: Catalogue, profile: str | None = None) -> Study:
     """The study in a TOML file. Raises UserError if the file can't be read, StudyError if it is wrong."""
+    return parse_study(read_text(path), str(path), catalogue, path.parent, profile)
+
+
+def read_text(path: Path) -> str:
+    """The text of a study's file. Raises UserError if it can't be read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not a text file in UTF-8 ({error.reason} at byte {error.start})") from error
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from error
-    return parse_study(text, str(path), catalogue, path.parent)
 
 
-def parse_study(text: str, source: str, catalogue: Catalogue, folder: Path | None = None) -> Study:
-    """The study in a TOML text; `source` names it in messages, `folder` has the files that it names.
+def parse_study(
+    text: str, source: str, catalogue: Catalogue, folder: Path | None = None, profile: str | None = None
+) -> Study:
+    """The study in a TOML text, in a profile: the one named, else its usual one, else as it stands.
 
-    Raises StudyError with file, line, key and the nearest valid name for each problem: wrong TOML, unknown
-    keys and levels, wrong units, names that the catalogue doesn't have, and levels that nothing can measure.
+    `source` names it in messages, `folder` has the files that it names. All profiles are checked. Raises
+    StudyError with file, line, key and the nearest valid name for each problem: wrong TOML, unknown keys and
+    levels, wrong units, names that the catalogue doesn't have, and levels that nothing can measure; UserError
+    where the study has no such profile.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError((_syntax_problem(error, text, source),)) from error
-    lines = locate(text)
-    try:
-        study = Study.model_validate(document)
-    except ValidationError as error:
-        problems = (_problem(_path(detail), _message(detail), lines, source) for detail in error.errors())
-        raise StudyError(tuple(problems)) from error
-    wrong = unknown_names(study, catalogue) or vain_levels(study, catalogue)
-    wrong += wrong_correspondence(study, catalogue)
-    wrong += [] if folder is None else wrong_contents(study, folder)
-    if wrong:
-        raise StudyError(tuple(_problem(path, message, lines, source) for path, message in wrong))
-    return study
+    read = _Reading(source, locate(text), catalogue, folder)
+    study = read.study(document)
+    variants = {name: read.profile(document, study, name) for name in study.profiles}
+    if read.problems:
+        raise StudyError(tuple(read.problems))
+    chosen = profile_name(study, profile)
+    return study if chosen is None else variants[chosen].named(chosen)
+
+
+class _Reading:
+    """One file being read: checks its documents and collects what is wrong with them."""
+
+    def __init__(
+        self, source: str, lines: dict[KeyPath, int], catalogue: Catalogue, folder: Path | None
+    ) -> None:
+        self.problems: list[Problem] = []
+        self._source = source
+        self._lines = lines
+        self._catalogue = catalogue
+        self._folder = folder
+
+    def study(self, document: Mapping[str, Any]) -> Study:
+        """The study that a document is. Raises StudyError where it is not even well formed."""
+        study, found = self._checked(document)
+        self.problems += [_problem(path, message, self._lines, self._source) for path, message in found]
+        if study is None:
+            raise StudyError(tuple(self.problems))
+        return study
+
+    def profile(self, document: Mapping[str, Any], study: Study, name: str) -> Study:
+        """The study in a profile. What is wrong with the study itself is not told again."""
+        variant, found = self._checked(in_profile(document, name))
+        for path, message in found:
+            if place := place_in_profile(path, name, study.profiles[name]):
+                self.problems.append(_problem(place, message, self._lines, self._source))
+        if variant is None:
+            raise StudyError(tuple(self.problems))
+        return variant
+
+    def _checked(self, document: Mapping[str, Any]) -> tuple[Study | None, Found]:
+        try:
+            study = Study.model_validate(document)
+        except ValidationError as error:
+            return None, [(_path(detail), _message(detail)) for detail in error.errors()]
+        wrong = unknown_names(study, self._catalogue) or vain_levels(study, self._catalogue)
+        wrong += wrong_correspondence(study, self._catalogue)
+        wrong += [] if self._folder is None else wrong_contents(study, self._folder)
+        return study, wrong
 
 
 def _syntax_problem(error: tomllib.TOMLDecodeError, text: str, source: str) -> Problem:
@@ -90,8 +136,10 @@ def _syntax_problem(error: tomllib.TOMLDecodeError, text: str, source: str) -> P
 
 
 def _problem(path: KeyPath, message: str, lines: dict[KeyPath, int], source: str) -> Problem:
-    if path[:3] not in lines and (short := path[:2] + path[3:]) in lines:
-        path = short  # One list stands for a table of them.
+    for index, key in enumerate(path):
+        if key in ("payload_bytes", "rate") and path[: index + 2] not in lines:
+            path = path[: index + 1] + path[index + 2 :]  # One list stands for a table of them.
+            break
     place, line = line_of(path, lines)
     return Problem(source, line, _written(place), message)
 
@@ -119,6 +167,8 @@ def _message(detail: ErrorDetails) -> str:
 
 def _valid_keys(path: KeyPath) -> list[str]:
     model: type[BaseModel] = Study
+    if path[:1] == ("profiles",):
+        model, path = Overrides, path[2:]
     for key in path:
         fields = {field.alias or name: field for name, field in model.model_fields.items()}
         model = _model_in(fields[str(key)].annotation)

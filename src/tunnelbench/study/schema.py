@@ -23,6 +23,13 @@ def study_schema() -> dict[str, Any]:
         del one_list["default"]
         factor = definitions["Factors"]["properties"][name]
         factor["anyOf"] = [{"$ref": factor.pop("$ref")}, one_list]
+    partial = definitions["Overrides"]["properties"]
+    for table, model in (("factors", Factors), ("method", Method), ("link", Link)):
+        own = {
+            key: {part: value for part, value in described.items() if part != "default"}
+            for key, described in definitions[model.__name__]["properties"].items()
+        }
+        partial[table] = {"type": "object", "properties": own, "additionalProperties": False}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "tunnelbench study"}
 
 
