@@ -117,7 +117,7 @@ def test_text_that_is_not_toml(tmp_path: Path, tunnelbench: CommandLine) -> None
 def test_bytes_that_are_not_text(tmp_path: Path, tunnelbench: CommandLine) -> None:
     study = tmp_path / "bad.toml"
     study.write_bytes(b"\xff\xfe")
-    assert f"{study} can't be read" in complaint(tunnelbench("run", str(study)))
+    assert f"{study}: not a text file in UTF-8" in complaint(tunnelbench("run", str(study)))
 
 
 @pytest.mark.parametrize(

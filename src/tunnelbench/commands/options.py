@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from tunnelbench.errors import UserError
 from tunnelbench.lab.lab import Runtime
 from tunnelbench.study.nearest import advice_on
 from tunnelbench.study.vocabulary import RuntimeChoice
+
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        help="A profile of the study, such as smoke or as-published.",
+        show_default="standard, where the study has it",
+    ),
+]
 
 
 def parse_runtime_choice(text: str | None) -> RuntimeChoice | None:

@@ -13,13 +13,14 @@ from rich.console import Console
 
 from tunnelbench.campaign.campaign import Wish, resume, start
 from tunnelbench.commands.live import LiveView
-from tunnelbench.commands.options import parse_runtime_choice
+from tunnelbench.commands.options import Profile, parse_runtime_choice
 from tunnelbench.errors import UserError
 from tunnelbench.report.build import build_report_apart
 from tunnelbench.store.database import FILE_NAME
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.library import bundled, resolve
 from tunnelbench.study.quantity import parse_seconds
+from tunnelbench.study.reading import read_text
 
 _INTERRUPTED_STATUS = 130
 
@@ -36,6 +37,7 @@ def _study_names() -> list[str]:
 def run_command(
     study: Annotated[str, typer.Argument(help="A study's name or TOML file.", autocompletion=_study_names)],
     out: Annotated[Path | None, typer.Option(help="The directory for results, new or empty.")] = None,
+    profile: Profile = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Rounds, instead of the study's.")] = None,
     budget: Annotated[
         str | None, typer.Option(help="Time for the whole campaign, such as 10m, instead of the study's.")
@@ -48,9 +50,9 @@ def run_command(
 ) -> None:
     """Run a study: measure, prove, store, and write the report."""
     path = resolve(study)
-    wish = Wish(rounds=rounds, budget=_seconds(budget), runtime=parse_runtime_choice(runtime))
+    wish = Wish(rounds, _seconds(budget), parse_runtime_choice(runtime), profile=profile)
     directory = out or Path(f"{path.stem}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
-    _run(lambda view: start(_text(path), str(path), directory, wish, view), directory, as_json)
+    _run(lambda view: start(read_text(path), str(path), directory, wish, view), directory, as_json)
 
 
 def resume_command(
@@ -125,10 +127,3 @@ def _seconds(text: str | None) -> float | None:
         return parse_seconds(text)
     except ValueError as error:
         raise UserError(f"--budget: {error}") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} can't be read: {error}") from error
