@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,7 @@ from tunnelbench.store.model import (
     SettledRecord,
     Versions,
 )
+from tunnelbench.store.wide import Numbers, read_numbers, read_trials
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
@@ -34,6 +36,7 @@ _TRIAL_LEVELS = (
     + ", ".join([*(f"instance.{level}" for level in _TREATMENT), *(f"trial.{factor}" for factor in _POINT)])
     + ", trial.id AS trial, trial.status"
 )
+_LEVELS = ("campaign_round", "instance", "runtime", *_TREATMENT, *_POINT, "trial", "status")
 _COUNTED = "trial.instance NOT IN (SELECT instance FROM superseded)"
 
 _TYPES: dict[str, type[polars.DataType]] = {
@@ -86,6 +89,17 @@ _TYPES: dict[str, type[polars.DataType]] = {
     "message": polars.String,
     "advice": polars.String,
 }
+
+
+@dataclass(frozen=True)
+class OnePoint:
+    """The trials of one point in long form."""
+
+    point: Point
+    trials: polars.DataFrame
+    """As `CampaignData.trials` has them, in the order of trials."""
+    node_costs: polars.DataFrame
+    """As `CampaignData.node_costs` has them, in the order of trials."""
 
 
 class CampaignData:
@@ -187,25 +201,37 @@ class CampaignData:
             return None
         return msgspec.json.decode(row[0], type=Evidence)
 
+    def by_point(self) -> Iterator[OnePoint]:
+        """The trials of one point after another, in the order of their first trial.
+
+        All numbers are in memory once in compact form, and as long frames only those of one point: what
+        takes them one by one can do with any campaign.
+        """
+        metrics = read_numbers(self._connection, "metric", ("name",))
+        costs = read_numbers(self._connection, "node_cost", ("node", "field"))
+        instances = self._frame(
+            f"SELECT id AS instance, campaign_round, runtime, {', '.join(_TREATMENT)} FROM instance"
+        )
+        for point, trials in read_trials(self._connection, _COUNTED):
+            yield _one_point(point, trials.join(instances, on="instance"), metrics, costs)
+
     def trials(self) -> polars.DataFrame:
         """Long format: one row per trial and metric.
 
         Columns: campaign_round, instance, runtime, the factors of `Treatment` and of `Point` (null where they
         don't apply), trial, status, metric, value. A void trial has one row without metric and value.
         """
-        return self._frame(
-            f"SELECT {_TRIAL_LEVELS}, metric.name AS metric, metric.value FROM trial"
-            " JOIN instance ON instance.id = trial.instance LEFT JOIN metric ON metric.trial = trial.id"
-            f" WHERE {_COUNTED} ORDER BY trial.id, metric.name"
-        )
+        parts = [point.trials for point in self.by_point()]
+        return polars.concat([_empty("metric", "value"), *parts]).sort("trial", "metric", maintain_order=True)
 
     def node_costs(self) -> polars.DataFrame:
-        """Long format: the levels of `trials`, then node, field and value in processor seconds per second."""
-        return self._frame(
-            f"SELECT {_TRIAL_LEVELS}, node_cost.node, node_cost.field, node_cost.value FROM node_cost"
-            " JOIN trial ON trial.id = node_cost.trial JOIN instance ON instance.id = trial.instance"
-            f" WHERE {_COUNTED} ORDER BY trial.id, node_cost.node, node_cost.field"
-        )
+        """Long format: the levels of `trials`, then node, field and value.
+
+        Values of `user`, `system`, `softirq` and `total` are processor seconds per second; those of
+        `voluntary_switches` and `involuntary_switches` are context switches per second.
+        """
+        parts = [point.node_costs for point in self.by_point()]
+        return polars.concat([_empty("node", "field", "value"), *parts]).sort("trial", "node", "field")
 
     def void_trials(self) -> polars.DataFrame:
         """One row per void trial with its reason."""
@@ -262,6 +288,26 @@ class CampaignData:
             cursor = self._connection.execute(query)
             schema = {column[0]: _TYPES[column[0]] for column in cursor.description}
             return polars.DataFrame(cursor.fetchall(), schema=schema, orient="row")
+
+
+def _one_point(point: Point, trials: polars.DataFrame, metrics: Numbers, costs: Numbers) -> OnePoint:
+    levels = [
+        polars.lit(level, dtype=_TYPES[factor]).alias(factor) for factor, level in point.model_dump().items()
+    ]
+    placed = trials.with_columns(levels).select(_LEVELS)
+    measured = metrics.long(placed).rename({"name": "metric"}, strict=False)
+    # A void trial has no number, and still has a row.
+    numbers = placed.join(measured, on="trial", how="left", maintain_order="left")
+    spent = placed.join(costs.long(placed), on="trial", maintain_order="left")
+    return OnePoint(
+        point,
+        polars.concat([_empty("metric", "value"), numbers], how="diagonal"),
+        polars.concat([_empty("node", "field", "value"), spent], how="diagonal"),
+    )
+
+
+def _empty(*columns: str) -> polars.DataFrame:
+    return polars.DataFrame(schema={column: _TYPES[column] for column in (*_LEVELS, *columns)})
 
 
 def _read_campaign(connection: sqlite3.Connection, being_written: bool) -> CampaignRecord:
