@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::protocol::{Counters, InterfaceCounters, KernelTime, ProcessorTime};
@@ -103,8 +104,7 @@ fn processes() -> ProcessorTime {
         .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
         .filter_map(|entry| {
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-            let status = fs::read_to_string(entry.path().join("status")).unwrap_or_default();
-            Some((process_time(&stat, ticks)?, switches(&status)))
+            Some((process_time(&stat, ticks)?, thread_switches(&entry.path())))
         })
         .fold(
             ProcessorTime::default(),
@@ -127,6 +127,18 @@ fn process_time(stat: &str, ticks: f64) -> Option<ProcessorTime> {
         system: seconds(12)? + seconds(14)?,
         ..ProcessorTime::default()
     })
+}
+
+/// Of all threads that a process has now: the kernel forgets those that ended.
+fn thread_switches(process: &Path) -> (u64, u64) {
+    let Ok(threads) = fs::read_dir(process.join("task")) else {
+        return (0, 0);
+    };
+    threads
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok())
+        .map(|status| switches(&status))
+        .fold((0, 0), |sum, thread| (sum.0 + thread.0, sum.1 + thread.1))
 }
 
 fn switches(status: &str) -> (u64, u64) {
@@ -189,6 +201,19 @@ mod tests {
         let time = process_time(stat, 100.0).unwrap();
         assert!((time.user - 1.7).abs() < 1e-9);
         assert!((time.system - 0.6).abs() < 1e-9);
+    }
+
+    #[test]
+    fn switches_of_every_thread_count() {
+        let own = || thread_switches(Path::new("/proc/self")).0;
+        let before = own();
+        let thread = std::thread::spawn(move || {
+            for _ in 0..5 {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            own() >= before + 5
+        });
+        assert!(thread.join().unwrap());
     }
 
     #[test]

@@ -21,7 +21,7 @@ Accounts = Mapping[str, Counters]
 """The counters of every node, or of the hull of one that is a kernel: all that it costs this machine."""
 
 NodeCosts = Mapping[str, Mapping[str, float]]
-"""Node to field to processor seconds per second."""
+"""Node to field to processor seconds per second, or to switches per second."""
 
 
 async def read_accounts(lab: Lab) -> Accounts:
@@ -37,11 +37,10 @@ def node_costs(lab: Lab, before: Accounts, after: Accounts) -> NodeCosts:
     for name, first in before.items():
         last = after[name]
         seconds = (last.clock - first.clock) / _SECOND
-        user = (last.processes.user - first.processes.user) / seconds
-        system = (last.processes.system - first.processes.system) / seconds
-        # A kernel's own split between user and system is not that of its process on this machine.
-        split = {"user": user, "system": system} if lab.plan.runtime(name) is Runtime.NAMESPACE else {}
-        nodes[name] = {**split, "total": user + system}
+        used = last.processes.user - first.processes.user + last.processes.system - first.processes.system
+        # What a kernel does within itself is not what its process does on this machine.
+        within = _within(first, last, seconds) if lab.plan.runtime(name) is Runtime.NAMESPACE else {}
+        nodes[name] = {**within, "total": used / seconds}
     nodes[MACHINE] = _machine(next(iter(before.values())), next(iter(after.values())))
     return nodes
 
@@ -66,6 +65,19 @@ async def count_wire(lab: Lab, direction: Direction | None) -> WireCount:
 async def _count_sent(lab: Lab, end: LinkEnd) -> WireCount:
     counters = (await lab.nodes[end.node].counters()).interfaces[end.interface]
     return WireCount(counters.sent_bytes, counters.sent_packets)
+
+
+def _within(before: Counters, after: Counters, seconds: float) -> dict[str, float]:
+    first, last = before.processes, after.processes
+    # A thread that ended in between takes its switches with it.
+    voluntary = max(0, last.voluntary_switches - first.voluntary_switches)
+    involuntary = max(0, last.involuntary_switches - first.involuntary_switches)
+    return {
+        "user": (last.user - first.user) / seconds,
+        "system": (last.system - first.system) / seconds,
+        "voluntary_switches": voluntary / seconds,
+        "involuntary_switches": involuntary / seconds,
+    }
 
 
 def _machine(before: Counters, after: Counters) -> dict[str, float]:
