@@ -10,8 +10,9 @@ import pytest
 from synthetic_campaign import STARTED, TCP, TUNNELS, UDP, begin, campaign_record, evidence_of
 
 from tunnelbench.report.answers import comparisons, headline_sections
-from tunnelbench.report.collect import collect, processor_totals
+from tunnelbench.report.collect import collect
 from tunnelbench.report.content import Content, Result
+from tunnelbench.report.numbers import processor_totals
 from tunnelbench.report.wording import interval_name
 from tunnelbench.store.model import RekeyRecord, TrialRecord
 from tunnelbench.store.read import CampaignData

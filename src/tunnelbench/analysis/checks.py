@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -47,6 +48,28 @@ def warnings_about(trials: pl.DataFrame, summary: pl.DataFrame) -> tuple[Measure
         *unstable_cells(summary),
         *slow_senders(summary),
     )
+
+
+def merged(warnings: Iterable[MeasurementWarning]) -> tuple[MeasurementWarning, ...]:
+    """Warnings about parts of a campaign as those about all of it: what says the same is said once."""
+    found: dict[object, MeasurementWarning] = {}
+    for warning in warnings:
+        match warning:
+            case TooFewInstances():
+                kind: object = (TooFewInstances, warning.n_instances)
+                before = found.get(kind)
+                cells = before.n_cells if isinstance(before, TooFewInstances) else 0
+                found[kind] = replace(warning, n_cells=cells + warning.n_cells)
+            case MissingBaseline():
+                kind = replace(warning, campaign_rounds=())
+                before = found.get(kind)
+                rounds = before.campaign_rounds if isinstance(before, MissingBaseline) else ()
+                found[kind] = replace(
+                    warning, campaign_rounds=tuple(sorted({*rounds, *warning.campaign_rounds}))
+                )
+            case _:
+                found[warning] = warning
+    return tuple(found.values())
 
 
 def unstable_cells(summary: pl.DataFrame, bound: float = LARGEST_VARIATION) -> Iterator[UnstableCell]:

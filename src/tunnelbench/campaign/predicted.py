@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tunnelbench.campaign.variants import tunnel_of, variant_of
+from tunnelbench.errors import UserError
 from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Encapsulation
 from tunnelbench.overhead.model import PLAIN, bulk_payload, largest_unfragmented_payload, predict
@@ -46,6 +47,23 @@ def with_prediction(trial: TrialRecord, treatment: Treatment) -> TrialRecord:
         "Look at single packets: there was other traffic, or the tunnel is not what it is described as.",
     )
     return replace(known, warnings=[*trial.warnings, warning])
+
+
+def payload_per_packet(treatment: Treatment, point: Point) -> float | None:
+    """Bytes of payload in one packet on the wire where there is always more to send.
+
+    None where it has no one size, or where today's tunnels don't know the treatment.
+    """
+    try:
+        encapsulation = tunnel_of(treatment).encapsulation(variant_of(treatment))
+        if encapsulation is None or not _is_predictable(point, encapsulation):
+            return None
+        if point.transport == "tcp":
+            return float(bulk_payload(encapsulation, Family(point.ip), treatment.mtu))
+        datagram = predict(encapsulation, point.payload_bytes or 1, "udp", Family(point.ip), treatment.mtu)
+    except (KeyError, UserError, ValueError):
+        return None
+    return datagram.payload_bytes / datagram.bulk_packets
 
 
 def _predicted(encapsulation: Encapsulation, point: Point, mtu: int) -> float | None:

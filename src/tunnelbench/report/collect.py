@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import polars
 
-from tunnelbench.analysis.checks import warnings_about
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.ranked import LESS_IS_BETTER
-from tunnelbench.analysis.summary import summarise
+from tunnelbench.analysis.warnings import MeasurementWarning
 from tunnelbench.ciphers.cost import Cost
+from tunnelbench.report.answers import headline_sections
 from tunnelbench.report.content import (
     OUTCOMES,
     Bringing,
@@ -27,6 +27,9 @@ from tunnelbench.report.content import (
     Section,
     Unmeasured,
 )
+from tunnelbench.report.courses import courses
+from tunnelbench.report.numbers import LEVELS, numbers_of
+from tunnelbench.report.reasons import explained
 from tunnelbench.report.wording import point_title, printable, some_of
 from tunnelbench.store.model import CryptographyRecord, RekeyRecord
 from tunnelbench.store.read import CampaignData
@@ -34,10 +37,6 @@ from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
 
-LEVELS = (*TREATMENT, *POINT)
-_PARTS = ("user", "system", "softirq")
-_FIXED_BY_RATE = ("throughput", "offered", "packets_per_second")
-"""Metrics that a fixed rate makes all but equal for every tunnel."""
 _RUNTIMES = ("namespace", "kernel")
 
 Row = dict[str, Any]
@@ -48,56 +47,39 @@ Place = tuple[Treatment, str]
 
 def collect(data: CampaignData) -> Content:
     """Everything that a report says of a campaign, finished or not."""
-    cells, instances, trials = data.cells(), data.instances(), data.trials()
+    campaign, cells, instances = data.campaign(), data.cells(), data.instances()
+    numbers, cryptography = numbers_of(data), data.cryptography()
     names = _names(cells, instances)
-    summary, processor = summarise(trials), summarise(processor_totals(data.node_costs()))
-    doubts = (*_doubts(data.warnings(), names), *_doubts_about(trials, summary))
-    summary = without_idle_ratios(summary)
     proofs = _proofs(instances)
-    results = _results(summary, processor, proofs, names)
+    results = _results(numbers.summary, numbers.processor, proofs, names)
+    sections = _sections(results)
+    headlines = headline_sections(sections)
     return Content(
-        campaign=data.campaign(),
-        sections=_sections(results),
-        outcomes=outcomes(cells, instances, trials),
+        campaign=campaign,
+        sections=sections,
+        outcomes=outcomes(cells, instances, numbers.statuses),
         unmeasured=(
             *_unproven_instances(instances, names),
             *_void_trials(data.void_trials(), names),
             *_skipped_cells(cells, names),
         ),
-        doubts=doubts,
+        doubts=(*_doubts(data.warnings(), names), *_doubts_about(numbers.warnings)),
         bringing=_bringing(proofs, data.rekeys(), names),
-        summary=summary,
-        processor=processor,
+        summary=numbers.summary,
+        processor=numbers.processor,
         packet_logs=data.packet_logs(),
         calibrations=data.calibrations(),
-        cryptography=tuple(_cryptography(data.cryptography(), results, names)),
         settled=data.settled(),
+        cryptography=tuple(_cryptography(cryptography, results, names)),
+        explained=tuple(explained(headlines, campaign, cryptography, numbers.switches)),
+        courses=tuple(courses(headlines, data, numbers.typical)),
     )
-
-
-def processor_totals(node_costs: polars.DataFrame) -> polars.DataFrame:
-    """Node costs in the shape of trials: metric is the node, value all its processor seconds per second."""
-    field, value = polars.col("field"), polars.col("value")
-    keys = [column for column in node_costs.columns if column not in ("field", "value")]
-    sums = node_costs.group_by(keys, maintain_order=True).agg(
-        total=value.filter(field == "total").first(), parts=value.filter(field.is_in(_PARTS)).sum()
-    )
-    totals = sums.with_columns(value=polars.coalesce("total", "parts")).drop("total", "parts")
-    return totals.rename({"node": "metric"})
-
-
-def without_idle_ratios(summary: polars.DataFrame) -> polars.DataFrame:
-    """A summary without ratios of what a fixed rate fixes: they would only say that the datagrams arrived."""
-    questions = [_point(row).question for row in summary.iter_rows(named=True)]
-    idle = polars.Series(questions, dtype=polars.String).eq("delay") & summary["metric"].is_in(_FIXED_BY_RATE)
-    ratios = ("ratio", "ratio_low", "ratio_high")
-    return summary.with_columns(polars.when(~idle).then(polars.col(name)).alias(name) for name in ratios)
 
 
 def outcomes(
     cells: polars.DataFrame, instances: polars.DataFrame, trials: polars.DataFrame
 ) -> dict[str, int]:
-    """How many cells came out how; keys are those of OUTCOMES."""
+    """How many cells came out how; keys are those of OUTCOMES. Of trials, LEVELS and status are looked at."""
     status = polars.col("status")
     proven = trials.filter(status == "ok").select(LEVELS).unique().with_columns(proven=True)
     void = trials.filter(status == "void").select(LEVELS).unique().with_columns(void=True)
@@ -284,8 +266,8 @@ def _doubts(warnings: polars.DataFrame, names: Names) -> Iterable[Doubt]:
         yield Doubt(names[_treatment(row)], row["kind"], row["message"], row["advice"], row["count"])
 
 
-def _doubts_about(trials: polars.DataFrame, summary: polars.DataFrame) -> Iterable[Doubt]:
-    for warning in warnings_about(trials, summary):
+def _doubts_about(warnings: Iterable[MeasurementWarning]) -> Iterable[Doubt]:
+    for warning in warnings:
         yield Doubt(None, warning.kind, warning.message, warning.advice, 1)
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import polars
 
+from tunnelbench.analysis.findings.verdict import Beside, Verdict
 from tunnelbench.analysis.ranked import RANKED_BY
+from tunnelbench.analysis.why import Explanation
 from tunnelbench.store.model import CalibrationRecord, CampaignRecord, RekeyRecord, SettledRecord
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
@@ -192,6 +194,47 @@ class Cryptography:
 
 
 @dataclass(frozen=True)
+class Explained:
+    """A result with the reasons for its throughput."""
+
+    result: Result
+    why: Explanation
+
+
+@dataclass(frozen=True)
+class Course:
+    """How one trial went: the one whose answer is nearest to the median of its cell."""
+
+    result: Result
+    trial: int
+    metric: str
+    samples: tuple[float, ...]
+    """At equal distances in time, over the whole trial."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published study that the campaign repeats, and what became of it."""
+
+    source: str
+    """Name of the published study."""
+    question: str
+    verdicts: tuple[Verdict, ...]
+    besides: tuple[Beside, ...]
+    """Published values beside ours."""
+    notes: Mapping[str, str]
+    """What stands here for factors of the paper."""
+
+    @property
+    def outcomes(self) -> Mapping[str, int]:
+        """How many findings came out how."""
+        found: dict[str, int] = {}
+        for verdict in self.verdicts:
+            found[verdict.outcome] = found.get(verdict.outcome, 0) + 1
+        return found
+
+
+@dataclass(frozen=True)
 class Content:
     """Everything that a report says."""
 
@@ -214,3 +257,7 @@ class Content:
     cryptography: tuple[Cryptography, ...] = ()
     settled: tuple[SettledRecord, ...] = ()
     """Cells that were not measured any more once enough was known of them."""
+    explained: tuple[Explained, ...] = ()
+    """Why tunnels are as fast as they are, at the headline points."""
+    courses: tuple[Course, ...] = ()
+    reproduction: Reproduction | None = None

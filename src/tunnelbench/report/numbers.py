@@ -1,0 +1,99 @@
+"""The statistics of a campaign, made of one point after another, so that a large one needs little memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars
+
+from tunnelbench.analysis.checks import merged, warnings_about
+from tunnelbench.analysis.frames import CELL, POINT, TREATMENT
+from tunnelbench.analysis.ranked import RANKED_BY
+from tunnelbench.analysis.summary import summarise
+from tunnelbench.analysis.warnings import MeasurementWarning
+from tunnelbench.store.read import CampaignData
+from tunnelbench.study.points import Question
+
+LEVELS = (*TREATMENT, *POINT)
+_PARTS = ("user", "system", "softirq")
+_SWITCHES = ("voluntary_switches", "involuntary_switches")
+_FIXED_BY_RATE = ("throughput", "offered", "packets_per_second")
+"""Metrics that a fixed rate makes all but equal for every tunnel."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What a report is made of."""
+
+    summary: polars.DataFrame
+    """As `summarise` makes it, of every metric; without ratios that a fixed rate makes idle."""
+    processor: polars.DataFrame
+    """The same of processor time: `metric` is the node."""
+    switches: polars.DataFrame
+    """The columns of a cell, node, and `value`: median context switches per second."""
+    statuses: polars.DataFrame
+    """LEVELS and status, each combination that a trial had."""
+    typical: polars.DataFrame
+    """The columns of a cell and `trial`: the one whose answer is nearest to the cell's median."""
+    warnings: tuple[MeasurementWarning, ...]
+
+
+def numbers_of(data: CampaignData) -> Numbers:
+    """All statistics of a campaign, which may be empty."""
+    points = [_numbers(one.point.question, one.trials, one.node_costs) for one in data.by_point()]
+    points = points or [_numbers("throughput", data.trials(), data.node_costs())]
+    return Numbers(
+        summary=polars.concat([one.summary for one in points]),
+        processor=polars.concat([one.processor for one in points]),
+        switches=polars.concat([one.switches for one in points]),
+        statuses=polars.concat([one.statuses for one in points]),
+        typical=polars.concat([one.typical for one in points]),
+        warnings=merged(warning for one in points for warning in one.warnings),
+    )
+
+
+def processor_totals(node_costs: polars.DataFrame) -> polars.DataFrame:
+    """Node costs in the shape of trials: metric is the node, value all its processor seconds per second."""
+    field, value = polars.col("field"), polars.col("value")
+    keys = [column for column in node_costs.columns if column not in ("field", "value")]
+    sums = node_costs.group_by(keys, maintain_order=True).agg(
+        total=value.filter(field == "total").first(), parts=value.filter(field.is_in(_PARTS)).sum()
+    )
+    totals = sums.with_columns(value=polars.coalesce("total", "parts")).drop("total", "parts")
+    return totals.rename({"node": "metric"})
+
+
+def without_idle_ratios(summary: polars.DataFrame, question: Question) -> polars.DataFrame:
+    """A summary without ratios of what a fixed rate fixes: they would only say that the datagrams arrived."""
+    if question != "delay":
+        return summary
+    ratio = polars.when(~polars.col("metric").is_in(_FIXED_BY_RATE))
+    return summary.with_columns(
+        ratio.then(polars.col(name)).alias(name) for name in ("ratio", "ratio_low", "ratio_high")
+    )
+
+
+def _numbers(question: Question, trials: polars.DataFrame, node_costs: polars.DataFrame) -> Numbers:
+    summary = summarise(trials)
+    return Numbers(
+        summary=without_idle_ratios(summary, question),
+        processor=summarise(processor_totals(node_costs)),
+        switches=_switches(node_costs),
+        statuses=trials.select(*LEVELS, "status").unique(),
+        typical=_typical(trials, RANKED_BY[question]),
+        warnings=warnings_about(trials, summary),
+    )
+
+
+def _switches(node_costs: polars.DataFrame) -> polars.DataFrame:
+    counts = node_costs.filter(polars.col("field").is_in(_SWITCHES))
+    of_trials = counts.group_by("instance", "trial", *CELL, "node").agg(polars.col("value").sum())
+    of_instances = of_trials.group_by("instance", *CELL, "node").agg(polars.col("value").mean())
+    return of_instances.group_by(*CELL, "node").agg(polars.col("value").median())
+
+
+def _typical(trials: polars.DataFrame, metric: str) -> polars.DataFrame:
+    value = polars.col("value")
+    answers = trials.filter(polars.col("metric") == metric)
+    nearest = (value - value.median()).abs().arg_min()
+    return answers.group_by(CELL, maintain_order=True).agg(polars.col("trial").get(nearest))

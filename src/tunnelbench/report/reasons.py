@@ -1,0 +1,100 @@
+"""Why each tunnel is as fast as it is: `analysis.why` for the results of a report."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+
+import polars
+
+from tunnelbench.analysis.frames import POINT, TREATMENT
+from tunnelbench.analysis.why import Cipher, Costs, Explanation, explain
+from tunnelbench.campaign.predicted import payload_per_packet
+from tunnelbench.report.content import MACHINE, Explained, Result, Section
+from tunnelbench.store.model import CampaignRecord, CryptographyRecord
+from tunnelbench.study.model import Link
+from tunnelbench.study.points import Point
+from tunnelbench.study.treatment import Treatment
+
+_COMPUTING = ("gw", "client")
+"""How the names of nodes begin that do a tunnel's work, where there are any; otherwise hosts do it."""
+
+Switches = Mapping[tuple[Treatment, str, Point], Mapping[str, float]]
+
+
+def explained(
+    sections: Iterable[Section],
+    campaign: CampaignRecord,
+    records: Iterable[CryptographyRecord],
+    switches: polars.DataFrame,
+) -> Iterator[Explained]:
+    """Every result of these sections that has a throughput of its own."""
+    ciphers = {
+        (record.treatment, record.runtime): Cipher(record.ns_per_packet, record.ns_per_byte)
+        for record in records
+        if record.ns_per_packet is not None and record.ns_per_byte is not None
+    }
+    link_rate, n_processors = link_rate_of(campaign), _processors_of(campaign)
+    counted = _switches_by_cell(switches)
+    for section in sections:
+        if section.point.question != "throughput":
+            continue
+        costs = {
+            (result.treatment, result.runtime): _costs(result, n_processors, counted)
+            for result in section.results
+            if result.throughput is not None and result.throughput.median > 0
+        }
+        for result in section.results:
+            place = (result.treatment, result.runtime)
+            if place not in costs:
+                continue
+            plain = None if result.treatment.is_baseline else costs.get((result.treatment.baseline, place[1]))
+            found = _explain(costs[place], plain, ciphers.get(place), link_rate)
+            yield Explained(result, found)
+
+
+def link_rate_of(campaign: CampaignRecord) -> float | None:
+    """Mbit/s of the link that the tunnel crosses; None for one without a limit."""
+    link = Link.model_validate(tomllib.loads(campaign.study_toml).get("link", {}))
+    return None if link.rate is None else link.rate / 1e6
+
+
+def _explain(
+    costs: Costs, plain: Costs | None, cipher: Cipher | None, link_rate: float | None
+) -> Explanation:
+    nodes = sorted(costs.processors)
+    computing = [node for node in nodes if node.startswith(_COMPUTING)] or nodes
+    return explain(costs, tuple(computing), plain, cipher, link_rate)
+
+
+def _costs(result: Result, n_processors: int | None, switches: Switches) -> Costs:
+    def median(metric: str) -> float | None:
+        estimate = result.metrics.get(metric)
+        return None if estimate is None else estimate.median
+
+    throughput = median("throughput")
+    assert throughput is not None
+    return Costs(
+        throughput=throughput,
+        processors={node: estimate.median for node, estimate in result.processor.items() if node != MACHINE},
+        machine=result.machine,
+        n_processors=n_processors,
+        wire_overhead=median("wire_overhead"),
+        wire_predicted=median("wire_overhead_predicted"),
+        payload_per_packet=payload_per_packet(result.treatment, result.point),
+        switches=switches.get((result.treatment, result.runtime, result.point), {}),
+    )
+
+
+def _switches_by_cell(switches: polars.DataFrame) -> Switches:
+    found: dict[tuple[Treatment, str, Point], dict[str, float]] = {}
+    for row in switches.iter_rows(named=True):
+        treatment = Treatment.model_validate({column: row[column] for column in TREATMENT})
+        point = Point.model_validate({column: row[column] for column in POINT})
+        found.setdefault((treatment, row["runtime"], point), {})[row["node"]] = row["value"]
+    return found
+
+
+def _processors_of(campaign: CampaignRecord) -> int | None:
+    count = campaign.versions.machine.get("processors", "")
+    return int(count) if count.isdecimal() else None
