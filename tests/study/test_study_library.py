@@ -19,11 +19,11 @@ from tunnelbench.study.schema import study_schema, study_schema_text
 PUBLISHED_SCHEMA = Path(__file__).parents[2] / "docs/reference/study.schema.json"
 
 
-@pytest.mark.parametrize("name", ["quick", "kth-four-vpns"])
-def test_bundled_studies_are_valid(catalogue: Catalogue, name: str) -> None:
-    study = read_study(bundled()[name], catalogue)
-    assert study.about.id == name
-    jsonschema.validate(tomllib.loads(bundled()[name].read_text()), study_schema())
+@pytest.mark.parametrize("name", bundled())
+def test_the_schema_takes_bundled_studies(name: str) -> None:
+    document = tomllib.loads(bundled()[name].read_text())
+    jsonschema.validate(document, study_schema())
+    assert document["study"]["id"] == name
 
 
 def test_quick_skips_only_udp_over_port_forwarding(catalogue: Catalogue) -> None:
@@ -31,19 +31,6 @@ def test_quick_skips_only_udp_over_port_forwarding(catalogue: Catalogue) -> None
     assert len(cells) == 22
     (skipped,) = (cell for cell in cells if cell.skipped)
     assert (skipped.treatment.vpn, skipped.point.transport) == ("ssh-port-forwarding", "udp")
-
-
-def test_the_four_vpns_have_the_thesis_cipher_table(catalogue: Catalogue) -> None:
-    cells = expand(read_study(bundled()["kth-four-vpns"], catalogue), catalogue)
-    suites = [cell.treatment.vpn for cell in cells if cell.skipped is None]
-    assert {vpn: suites.count(vpn) for vpn in suites} == {
-        "open": 1,
-        "ipip": 1,
-        "ipsec-manual": 5,
-        "openvpn": 5,
-        "ssh-port-forwarding": 4,
-        "ssh-vpn": 4,
-    }
 
 
 def test_a_study_is_found_by_name_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

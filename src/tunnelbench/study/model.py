@@ -240,5 +240,5 @@ class Study(Frozen, frozen=True):
     def named(self, profile: str) -> Study:
         """The same study, known to be in a profile."""
         study = self.model_copy()
-        study._profile = profile
+        study._profile = profile  # pyright: ignore[reportAttributeAccessIssue]  pydantic lets this be set
         return study

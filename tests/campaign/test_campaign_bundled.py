@@ -1,0 +1,72 @@
+"""The bundled studies: every profile names what there is, and those of papers have what the papers had."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.study.cells import Cell, expand
+from tunnelbench.study.library import bundled
+from tunnelbench.study.model import Study
+from tunnelbench.study.published import published, published_studies
+from tunnelbench.study.reading import read_study
+
+DOCUMENTS = {name: tomllib.loads(path.read_text(encoding="utf-8")) for name, path in bundled().items()}
+PROFILES = [
+    (name, profile) for name, document in DOCUMENTS.items() for profile in document.get("profiles", [None])
+]
+
+
+def read(name: str, profile: str | None) -> tuple[Study, tuple[Cell, ...]]:
+    study = read_study(bundled()[name], catalogue(), profile)
+    return study, expand(study, catalogue())
+
+
+@pytest.mark.parametrize(("name", "profile"), PROFILES)
+def test_every_profile_can_be_expanded(name: str, profile: str | None) -> None:
+    study, cells = read(name, profile)
+    assert study.profile == profile
+    assert any(cell.skipped is None for cell in cells)
+
+
+@pytest.mark.parametrize("name", published_studies())
+def test_every_published_study_is_bundled_in_three_lengths(name: str) -> None:
+    assert list(DOCUMENTS[name]["profiles"]) == ["as-published", "standard", "smoke"]
+    study, _ = read(name, "as-published")
+    assert study.published is not None
+    assert study.published.source == name
+
+
+@pytest.mark.parametrize("profile", ["as-published", "standard"])
+@pytest.mark.parametrize("name", published_studies())
+def test_what_stands_for_a_level_is_measured(name: str, profile: str) -> None:
+    study, cells = read(name, profile)
+    assert study.published is not None
+    levels = {**study.published.levels}
+    if profile == "standard" and name == "narayan-fedora-router":
+        del levels["client_os"]  # It leaves one of three systems out.
+    for factor, selections in levels.items():
+        for level, selection in selections.items():
+            found = [
+                cell
+                for cell in cells
+                if cell.skipped is None
+                and all(_value(cell, column) in values for column, values in selection.items())
+            ]
+            assert found, (factor, level)
+
+
+@pytest.mark.parametrize("factor", ["transport", "ip", "payload_bytes"])
+@pytest.mark.parametrize("name", published_studies())
+def test_as_published_has_the_levels_of_the_paper(name: str, factor: str) -> None:
+    _, cells = read(name, "as-published")
+    measured = {_value(cell, factor) for cell in cells if cell.skipped is None}
+    asked = {level for level in published(name).factors.get(factor, ()) if level != "64 to 1536"}
+    assert asked <= measured
+
+
+def _value(cell: Cell, column: str) -> object:
+    of_treatment = column in type(cell.treatment).model_fields
+    return getattr(cell.treatment if of_treatment else cell.point, column)
