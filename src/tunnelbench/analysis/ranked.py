@@ -11,6 +11,7 @@ from tunnelbench.study.points import Point, Question
 
 RANKED_BY: Mapping[Question, str] = {
     "throughput": "throughput",
+    "capacity": "capacity",
     "delay": "latency_p50",
     "round trip": "round_trip_p50",
     "transactions": "transactions_per_second",

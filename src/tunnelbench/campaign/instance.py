@@ -7,12 +7,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from tunnelbench.campaign.calibration import with_doubt
+from tunnelbench.campaign.capacity import run_point
 from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.packets import PacketFiles
 from tunnelbench.campaign.predicted import with_prediction
 from tunnelbench.campaign.rekeying import measure_rekey
-from tunnelbench.campaign.trial import Bench, run_trial
+from tunnelbench.campaign.trial import Bench
 from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
@@ -109,7 +110,7 @@ async def _measure(
     for position, point in enumerate(instance.points):
         observer.trial_began(instance, position)
         trial = with_doubt(
-            await run_trial(bench, point, position, course.method), instance.treatment, course.calibrations
+            await run_point(bench, point, position, course.method), instance.treatment, course.calibrations
         )
         trial = with_prediction(trial, instance.treatment)
         store.add_trial(identity, trial)

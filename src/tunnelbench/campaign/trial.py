@@ -16,7 +16,7 @@ from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.together import together
 from tunnelbench.lab.topology import Family, Site
 from tunnelbench.load import drivers
-from tunnelbench.load.base import Endpoint, Measurement, Traffic, Workload
+from tunnelbench.load.base import Endpoint, Measurement, Traffic, WindowPlan, Workload
 from tunnelbench.load.clients import all_clients
 from tunnelbench.store.model import TrialRecord, WarningRecord
 from tunnelbench.study.model import Method, Socket
@@ -45,14 +45,14 @@ async def run_trial(bench: Bench, point: Point, position: int, method: Method) -
     window = _Window(bench.lab)
     try:
         wire_before = await count_wire(bench.lab, point.direction)
-        measurement = await _drive(bench, point, method, window)
+        measurement = await drive(bench, point, method, window.plan)
         wire_after = await count_wire(bench.lab, point.direction)
         costs = await window.costs()
         logs = await bench.packets.fetch(position, measurement.packet_logs) if bench.packets else []
-        problem = _problem(bench)
+        problem = problem_of(bench)
     except (NodeError, UserError) as error:
         window.cancel()
-        return _void(bench, point, position, started, method, _problem(bench) or str(error))
+        return _void(bench, point, position, started, method, problem_of(bench) or str(error))
     except BaseException:
         window.cancel()
         raise
@@ -85,8 +85,11 @@ def _void(
     )
 
 
-async def _drive(bench: Bench, point: Point, method: Method, window: _Window) -> Measurement:
-    """Drives the traffic of all clients at once, each to a port of its own on the server."""
+async def drive(bench: Bench, point: Point, method: Method, window: WindowPlan) -> Measurement:
+    """Drives the traffic of all clients at once, each to a port of its own on the server.
+
+    Raises NodeError or LoadError where it has no result.
+    """
     clients = (
         _drive_client(bench, client, SERVICE_PORT + number, point, method, window)
         for number, client in enumerate(bench.lab.topology.clients)
@@ -95,7 +98,7 @@ async def _drive(bench: Bench, point: Point, method: Method, window: _Window) ->
 
 
 async def _drive_client(
-    bench: Bench, client: Site, port: int, point: Point, method: Method, window: _Window
+    bench: Bench, client: Site, port: int, point: Point, method: Method, window: WindowPlan
 ) -> Measurement:
     server = bench.lab.topology.server
     family = Family(point.ip)
@@ -113,7 +116,7 @@ async def _drive_client(
         packet_log=bench.packets is not None,
     )
     nodes = bench.lab.nodes
-    return await drivers()[point.load].measure(nodes[client.host], nodes[server.host], workload, window.plan)
+    return await drivers()[point.load].measure(nodes[client.host], nodes[server.host], workload, window)
 
 
 class _Window:
@@ -148,7 +151,8 @@ class _Window:
         return before, await read_accounts(self._lab)
 
 
-def _problem(bench: Bench) -> str | None:
+def problem_of(bench: Bench) -> str | None:
+    """What broke while measuring: a daemon or a node that is no more; None where nothing did."""
     dead = bench.established.dead()
     if dead is not None:
         return (

@@ -179,6 +179,7 @@ def _shown(point: Point) -> tuple[str, str]:
 
 _METRICS: Mapping[Question, tuple[str, str]] = {
     "throughput": ("throughput", "Mbit/s"),
+    "capacity": ("capacity", "Mbit/s"),
     "delay": ("latency_p50", "ms"),
     "round trip": ("round_trip_p50", "ms"),
     "transactions": ("transactions_per_second", "per second"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tunnelbench.load.base import Pattern, Traffic
 from tunnelbench.study.model import Socket
-from tunnelbench.study.quantity import MAXIMUM, Bursts
+from tunnelbench.study.quantity import MAXIMUM, Bursts, Capacity
 from tunnelbench.study.vocabulary import Direction, Transport
 
 
@@ -28,6 +28,8 @@ class Abilities:
     paced: bool = True
     """Whether it can send datagrams at a given rate."""
     bursts: bool = False
+    searches: bool = False
+    """Whether its trials can be those of a search for capacity."""
     congestion_control: bool = False
     socket: frozenset[str] = frozenset()
     """The fields of a study's `[socket]` that it can set."""
@@ -58,7 +60,9 @@ class Abilities:
             and (traffic.payload_bytes or self.least_datagram) < self.least_datagram
         ):
             yield f"send datagrams of less than {self.least_datagram} bytes"
-        if traffic.rate not in (None, MAXIMUM) and not self.paced:
+        if isinstance(traffic.rate, Capacity) and not self.searches:
+            yield "be searched for a capacity with; the engine can"
+        elif traffic.rate not in (None, MAXIMUM) and not self.paced:
             yield "send at a given rate"
         if isinstance(traffic.rate, Bursts) and not self.bursts:
             yield "send in bursts"

@@ -33,6 +33,10 @@ class LoadError(UserError):
     """A trial that has no result; the message says why."""
 
 
+class NothingArrivedError(LoadError):
+    """A trial of which no packet arrived."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """An IP address and a port."""

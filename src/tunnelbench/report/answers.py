@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tunnelbench.report.content import Content, Estimate, Result, Section
 from tunnelbench.report.wording import pace, point_title, runtime_title
 from tunnelbench.study.points import Question
-from tunnelbench.study.quantity import MAXIMUM
+from tunnelbench.study.quantity import CAPACITY, MAXIMUM
 
 LARGEST_LOSS = 0.01
 """Ratio; a tunnel that loses more doesn't carry the rate. The 1 % of published searches for capacity."""
@@ -62,7 +62,7 @@ def headline_sections(sections: Iterable[Section]) -> list[Section]:
 def _prominence(section: Section) -> tuple[bool, float]:
     can_be_ranked = any(result.ranking for result in section.results)
     point = section.point
-    if point.rate is not None and point.rate != MAXIMUM:
+    if point.rate not in (None, MAXIMUM, CAPACITY):
         return can_be_ranked, float(point.rate.bits_per_second(point.payload_bytes or 1) or 0)
     ranks = (result.ranking.median for result in section.results if result.ranking)
     return can_be_ranked, max(ranks, default=0.0)

@@ -64,6 +64,21 @@ def _by_throughput(interval: str) -> list[Column]:
     ]
 
 
+def _by_capacity(interval: str) -> list[Column]:
+    return [
+        *_ranked("capacity", "Capacity, Mbit/s", "median", interval),
+        Column("Capacity, Mbit/s", "too much", _median("capacity_upper")),
+        *_related("capacity", "Ratio to plain IP", interval),
+        Column("Capacity, packets/s", "median", _median("capacity_pps")),
+        _loss(),
+        *_times("latency", "One-way delay, ms"),
+        *_processor(),
+        *_wire(),
+        Column("Search", "seconds", _median("capacity_seconds")),
+        *_setup(),
+    ]
+
+
 def _by_delay(interval: str) -> list[Column]:
     return [
         *_ranked("latency_p50", "One-way delay, ms", "p50", interval, milliseconds),
@@ -107,6 +122,7 @@ def _by_transactions(interval: str) -> list[Column]:
 
 _COLUMNS: Mapping[Question, Callable[[str], list[Column]]] = {
     "throughput": _by_throughput,
+    "capacity": _by_capacity,
     "delay": _by_delay,
     "round trip": _by_round_trip,
     "transactions": _by_transactions,

@@ -134,6 +134,12 @@ KINDS: Mapping[Question, tuple[Kind, ...]] = {
         _PROCESSOR,
         _LATENCY,
     ),
+    "capacity": (
+        _bars("capacity", "Capacity in Mbit/s", "Mbit/s"),
+        _ratio("capacity"),
+        _PROCESSOR,
+        _LATENCY,
+    ),
     # All bars of throughput would be alike.
     "delay": (_LATENCY, _PROCESSOR),
     "round trip": (_ROUND_TRIP, _PROCESSOR),

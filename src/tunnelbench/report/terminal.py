@@ -87,7 +87,7 @@ def _headings(section: Section) -> tuple[str, ...]:
     transport = section.point.transport.upper()
     if section.point.question in _TIMES:
         return f"{transport}\np50\nms", f"{transport}\np99\nms", f"{transport}\nloss\n%"
-    unit = "Mbit/s" if section.point.question == "throughput" else "per s"
+    unit = "Mbit/s" if section.point.question in ("throughput", "capacity") else "per s"
     return f"{transport}\n{unit}", "of\nplain"
 
 

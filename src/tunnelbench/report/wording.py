@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from tunnelbench.study.points import Point
-from tunnelbench.study.quantity import Bursts, SendingRate
+from tunnelbench.study.quantity import Bursts, Capacity, SendingRate
 
 NOTHING = "\N{EN DASH}"
 """What stands where there is no number."""
@@ -87,6 +87,8 @@ def pace(point: Point) -> list[str]:
             return [f"in bursts of {packets}", str(point.rate).removeprefix(f"{packets} ")]
         case SendingRate(None):
             return ["one after the other" if point.transport == "icmp" else "as fast as possible"]
+        case Capacity():
+            return ["at the highest rate within the loss goal"]
         case rate:
             return [f"at {rate}"]
 

@@ -128,7 +128,12 @@ SendingRateLevel = Annotated[
     Rate,
     PlainValidator(parse_sending_rate),
     PlainSerializer(str),
-    WithJsonSchema({**_written(SENDING_RATE), "pattern": f"^max$|{SENDING_RATE.pattern}|{BURSTS_PATTERN}"}),
+    WithJsonSchema(
+        {
+            **_written(SENDING_RATE),
+            "pattern": f"^max$|^capacity$|{SENDING_RATE.pattern}|{BURSTS_PATTERN}",
+        }
+    ),
 ]
 
 

@@ -24,10 +24,11 @@ from tunnelbench.study.fields import (
     Seconds,
     SendingRateLevel,
 )
-from tunnelbench.study.quantity import MAXIMUM, SendingRate
+from tunnelbench.study.quantity import CAPACITY, MAXIMUM, SendingRate
 from tunnelbench.study.vocabulary import Direction, InternetProtocol, RuntimeChoice, Sending, Transport
 
 Topology = Literal["site-to-site", "host-to-host", "remote-access"]
+CapacityRule = Literal["conditional", "kth", "rfc2544"]
 Stop = Literal["rounds", "published", "interval"]
 
 _LARGEST_DATAGRAM_PAYLOAD = 65_507
@@ -78,7 +79,8 @@ class Rates(Frozen, frozen=True):
     """Sending rates by transport: what is a trickle of datagrams is a flood of echo requests."""
 
     udp: Levels[SendingRateLevel] = (MAXIMUM,)
-    """Rates of datagrams: `max`, payload bits or datagrams per second, or bursts (`100 every 10 ms`)."""
+    """Rates of datagrams: `max`, payload bits or datagrams per second, bursts (`100 every 10 ms`), or
+    `capacity`, the highest rate within a loss goal, which is searched for."""
     icmp: Levels[SendingRateLevel] = (SendingRate(100, "packets/s"),)
     """Rates of echo requests; with `max` each is sent when the one before is answered."""
 
@@ -86,6 +88,12 @@ class Rates(Frozen, frozen=True):
     @classmethod
     def _a_list_is_for_udp(cls, value: object) -> object:
         return {"udp": cast(list[object], value)} if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _capacity_is_of_udp(self) -> Self:
+        if CAPACITY in self.icmp:
+            raise ValueError("capacity is searched for with UDP only")
+        return self
 
 
 class Factors(Frozen, frozen=True):
@@ -156,6 +164,40 @@ class Link(Frozen, frozen=True):
     """Ratio of packets dropped in each direction."""
 
 
+class CapacitySearch(Frozen, frozen=True):
+    """How the highest rate within a loss goal is searched for."""
+
+    rule: CapacityRule = "conditional"
+    """`conditional`: RFC 9971. `kth`: steps upwards until the average loss reaches the goal, as the KTH
+    theses have it. `rfc2544`: binary search."""
+    loss_goal: Ratio | None = None
+    """Loss that a trial may have. Where not given, `conditional` 0.5 %, `kth` 1 %, `rfc2544` none."""
+    exceed: Ratio = 0.5
+    """With `conditional`: the share of trials at a rate that may lose more."""
+    trial: PositiveSeconds | None = None
+    """Measured seconds of each trial of the search. Where not given, `conditional` 1 s, `kth` 10 s,
+    `rfc2544` 60 s."""
+    trials: Annotated[int, Ge(1)] | None = None
+    """Trials at a rate that decide about it. Where not given, `conditional` 5, `kth` 10; of `rfc2544` it is
+    always 1."""
+    width: Annotated[Ratio, Ge(1e-6)] = 0.01
+    """How close to the limit `conditional` and `rfc2544` search, as a share of it."""
+    step: BitRate = 1_000_000
+    """By how much `kth` raises the rate, bits per second."""
+    lowest: BitRate = 1_000_000
+    """No lower rate is tried, bits per second."""
+    highest: BitRate | None = None
+    """No higher rate is tried, bits per second. Where not given, it is what the sender reaches at `max`."""
+    repeats: Annotated[int, Ge(0)] = 3
+    """Further trials that must confirm what was found; where they don't, the next lower rate is tried."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.highest is not None and self.highest <= self.lowest:
+            raise ValueError("the highest rate must be above the lowest")
+        return self
+
+
 class Method(Frozen, frozen=True):
     """How to measure."""
 
@@ -184,6 +226,8 @@ class Method(Frozen, frozen=True):
     """Seed of the random order of each round, and of random traffic."""
     rekey: bool = False
     """Force new keys once in each instance, while traffic flows, and measure what that costs."""
+    capacity: CapacitySearch = CapacitySearch()
+    """How `rate = ["capacity"]` is searched for."""
     packet_log: bool = False
     """Log every UDP datagram of the engine at both ends, into files beside the campaign."""
 

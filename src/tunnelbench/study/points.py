@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from tunnelbench.study.fields import Frozen, SendingRateLevel
-from tunnelbench.study.quantity import MAXIMUM
+from tunnelbench.study.quantity import CAPACITY, MAXIMUM
 from tunnelbench.study.vocabulary import Direction, InternetProtocol, Profile, Sending, Transport
 
-Question = Literal["throughput", "delay", "round trip", "transactions"]
+Question = Literal["throughput", "capacity", "delay", "round trip", "transactions"]
 """What tells tunnels apart at a point."""
 
 
@@ -57,6 +57,8 @@ class Point(Frozen, frozen=True):
             return "transactions"
         if self.transport == "tcp":
             return "throughput" if self.profile == "constant" else "delay"
+        if self.rate == CAPACITY:
+            return "capacity"
         return "throughput" if self.rate == MAXIMUM else "delay"
 
 

@@ -72,7 +72,7 @@ _PACKET_UNITS = ("packets/s", "pps")
 SENDING_RATE = Dimension(
     "a sending rate",
     _units(**_BIT_UNITS, **dict.fromkeys(_PACKET_UNITS, "1")),
-    ("max", "10 Mbit/s", "10000 pps", "100 every 10 ms"),
+    ("max", "capacity", "10 Mbit/s", "10000 pps", "100 every 10 ms"),
 )
 _EVERY = " every "
 BURSTS_PATTERN = rf"^\s*[0-9]+{_EVERY}{DURATION.pattern.removeprefix('^')}"
@@ -118,8 +118,20 @@ class Bursts:
         return f"{self.packets}{_EVERY}{Decimal(self.interval_ns) / 1000:f} us"
 
 
-Rate = SendingRate | Bursts
+@dataclass(frozen=True)
+class Capacity:
+    """The highest rate within a loss goal, which is to be searched for."""
+
+    def bits_per_second(self, payload_bytes: int) -> None:
+        """Nobody knows before the search."""
+
+    def __str__(self) -> str:
+        return "capacity"
+
+
+Rate = SendingRate | Bursts | Capacity
 MAXIMUM = SendingRate(None)
+CAPACITY = Capacity()
 
 
 def parse_seconds(value: object) -> float:
@@ -160,11 +172,13 @@ def format_bit_rate(bits_per_second: int) -> str:
 
 
 def parse_sending_rate(value: object) -> Rate:
-    """A sending rate: `max`, `10 Mbit/s`, `10000 pps` or `100 every 10 ms`. Raises ValueError."""
-    if isinstance(value, SendingRate | Bursts):
+    """A sending rate: `max`, `capacity`, `10 Mbit/s`, `10000 pps`, `100 every 10 ms`. Raises ValueError."""
+    if isinstance(value, SendingRate | Bursts | Capacity):
         return value
     if value == "max":
         return MAXIMUM
+    if value == "capacity":
+        return CAPACITY
     if isinstance(value, str) and _EVERY in value:
         return _parse_bursts(value)
     amount = _positive(_whole(SENDING_RATE.parse(value), value, "bits or packets per second"), value)

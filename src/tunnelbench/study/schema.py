@@ -8,7 +8,17 @@ from typing import Any
 from pydantic import BaseModel
 
 from tunnelbench.study.correspondence import Correspondence
-from tunnelbench.study.model import About, Factors, Link, Method, Payloads, Rates, Socket, Study
+from tunnelbench.study.model import (
+    About,
+    CapacitySearch,
+    Factors,
+    Link,
+    Method,
+    Payloads,
+    Rates,
+    Socket,
+    Study,
+)
 
 
 def study_schema() -> dict[str, Any]:
@@ -16,7 +26,7 @@ def study_schema() -> dict[str, Any]:
     schema = Study.model_json_schema()
     definitions = schema["$defs"]
     _fit(Study, schema["properties"])
-    for model in (About, Factors, Payloads, Rates, Socket, Link, Method, Correspondence):
+    for model in (About, Factors, Payloads, Rates, Socket, Link, CapacitySearch, Method, Correspondence):
         _fit(model, definitions[model.__name__]["properties"])
     for name, table in (("payload_bytes", "Payloads"), ("rate", "Rates")):
         one_list = {**definitions[table]["properties"]["udp"]}

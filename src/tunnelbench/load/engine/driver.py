@@ -27,6 +27,7 @@ _ABILITIES = Abilities(
     most_requests=128,
     least_datagram=12,  # The header that tells its number and when it was due.
     bursts=True,
+    searches=True,
     congestion_control=True,
     socket=frozenset({"dscp", "ttl", "dont_fragment", "buffer", "mss", "no_delay"}),
 )

@@ -18,7 +18,14 @@ from tunnelbench.lab.traffic import (
     UdpSend,
     UdpSent,
 )
-from tunnelbench.load.base import Endpoint, LoadError, LogEnd, Measurement, NodeFile, TrafficHandle
+from tunnelbench.load.base import (
+    Endpoint,
+    LogEnd,
+    Measurement,
+    NodeFile,
+    NothingArrivedError,
+    TrafficHandle,
+)
 from tunnelbench.load.both_ways import BOTH_WAYS, together
 from tunnelbench.load.engine import doubts, metrics
 from tunnelbench.load.engine.scene import Scene, ended, reached
@@ -109,7 +116,7 @@ async def _finish(
 def _measurement(scene: Scene, sent: UdpSent, received: UdpReceived) -> Measurement:
     flow = received.flow
     if flow.measured.packets == 0:
-        raise LoadError(f"none of {sent.measured.packets} datagrams arrived")
+        raise NothingArrivedError(f"none of {sent.measured.packets} datagrams arrived")
     voice = received.voice
     return Measurement(
         delivered_bytes=flow.total.bytes,

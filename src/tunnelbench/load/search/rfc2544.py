@@ -20,7 +20,9 @@ class BinarySearch:
     lowest_rate: float
     """Lower end of the search, bits per second: tried second."""
     resolution: float
-    """The search ends when the limit is known to so many bits per second."""
+    """The search ends when the limit is known to so many bits per second..."""
+    width: float = 0.0
+    """...or to such a share of itself."""
     trial_s: float = 60.0
     """Length of a trial, seconds."""
     loss_goal: float = 0.0
@@ -35,6 +37,7 @@ class BinarySearch:
         require(self.resolution >= 1e-12 * self.highest_rate, "the resolution is finer than numbers are")
         require(self.trial_s > 0, "a trial must last longer than 0 s")
         require(0 <= self.loss_goal < 1, "the loss goal must be at least 0 and below 1")
+        require(0 <= self.width < 1, "the width must be at least 0 and below 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ async def search(measure: Measure, settings: BinarySearch) -> BinaryResult:
         return BinaryResult(failed, None, Ending.HIGHEST_RATE, tuple(trials))
     if not await passes(passed):
         return BinaryResult(None, passed, Ending.LOWEST_RATE, tuple(trials))
-    while failed - passed > settings.resolution:
+    while failed - passed > max(settings.resolution, settings.width * failed):
         middle = (passed + failed) / 2
         if await passes(middle):
             passed = middle

@@ -1,0 +1,143 @@
+"""Runs a trial of which the rate is to be searched for: the search, then a usual trial at what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from tunnelbench.campaign.trial import Bench, drive, problem_of, run_trial
+from tunnelbench.errors import UserError
+from tunnelbench.lab.connection import NodeError
+from tunnelbench.load.base import LoadError, NothingArrivedError
+from tunnelbench.load.search.base import Trial
+from tunnelbench.load.search.capacity import Capacity, find_capacity
+from tunnelbench.store.model import TrialRecord, WarningRecord
+from tunnelbench.study.model import Method
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import CAPACITY, MAXIMUM, SendingRate, format_bit_rate
+
+_WARM_UP_S = 0.1
+"""Of a trial of the search: a queue fills in milliseconds."""
+_PACE_ERROR = 0.01
+"""By how much (ratio) a sender may miss a rate before what it did not send counts as lost."""
+
+
+async def run_point(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:
+    """Measures one point; what goes wrong in the lab makes the trial void, and never raises.
+
+    At `capacity`, the metrics are those of a usual trial at the rate that was found, and those of the search.
+    """
+    if point.rate != CAPACITY:
+        return await run_trial(bench, point, position, method)
+    started = datetime.now(UTC)
+    search = _Search(replace(bench, packets=None), point, method)
+    try:
+        found = await search.run()
+    except (NodeError, UserError) as error:
+        return _void(point, position, started, method, problem_of(bench) or str(error))
+    if found.rate is None:
+        lowest = format_bit_rate(method.capacity.lowest)
+        return _void(point, position, started, method, f"even {lowest} lose more than the goal allows")
+    trial = await run_trial(bench, search.at(found.rate), position, method)
+    if trial.status != "ok":
+        return replace(trial, point=point)
+    return replace(
+        trial,
+        point=point,
+        started=started,
+        metrics={**trial.metrics, **search.metrics(found)},
+        series={**trial.series, **_course(found)},
+        warnings=[*trial.warnings, *_doubts(found)],
+    )
+
+
+@dataclass
+class _Search:
+    """The search in a lab: trials by the engine, at the sum of the rates of all clients and directions."""
+
+    bench: Bench
+    point: Point
+    method: Method
+    seconds: float = field(default=0.0, init=False)
+    """Of traffic so far."""
+
+    async def run(self) -> Capacity:
+        settings = self.method.capacity
+        highest = settings.highest or await self._most_sent()
+        if highest <= settings.lowest:
+            raise LoadError(f"the sender reaches {highest / 1e6:.3g} Mbit/s, no more than the lowest rate")
+        return await find_capacity(self.measure, settings, highest)
+
+    async def measure(self, rate: float, seconds: float) -> float:
+        """Loss (ratio) at a rate; what was not sent counts as lost."""
+        try:
+            metrics = await self._drive(self.at(rate), seconds)
+        except NothingArrivedError:
+            if problem := problem_of(self.bench):
+                raise NodeError(problem) from None
+            return 1.0
+        unsent = 1 - metrics["offered"] * 1e6 / rate
+        return 1 - (1 - metrics["loss"]) * (1 - (unsent if unsent > _PACE_ERROR else 0.0))
+
+    def at(self, rate: float) -> Point:
+        """The point at a rate, of which each client and direction has its part."""
+        return self.point.model_copy(update={"rate": SendingRate(max(1, round(rate / self._flows)))})
+
+    def metrics(self, found: Capacity) -> dict[str, float]:
+        """What the search found out, as metrics."""
+        assert found.rate is not None
+        metrics = {
+            "capacity": found.rate / 1e6,
+            "capacity_trials": float(len(found.trials)),
+            "capacity_seconds": self.seconds,
+        }
+        if found.failed_rate is not None:
+            metrics["capacity_upper"] = found.failed_rate / 1e6
+        if self.point.payload_bytes is not None:
+            metrics["capacity_pps"] = found.rate / 8 / self.point.payload_bytes
+        return metrics
+
+    @property
+    def _flows(self) -> int:
+        return len(self.bench.lab.topology.clients) * (2 if self.point.direction == "both" else 1)
+
+    async def _most_sent(self) -> float:
+        """Bits per second that the sender reaches, whatever becomes of them."""
+        metrics = await self._drive(self.point.model_copy(update={"rate": MAXIMUM}), 1.0)
+        return metrics["offered"] * 1e6
+
+    async def _drive(self, point: Point, seconds: float) -> Mapping[str, float]:
+        times = {"trial": _WARM_UP_S + seconds, "warm_up": _WARM_UP_S, "cool_down": 0.0}
+        self.seconds += times["trial"]
+        method = self.method.model_copy(update=times)
+        return (await drive(self.bench, point, method, _no_window)).metrics
+
+
+def _no_window(opens_in: float, lasts: float) -> None:
+    """Nothing is counted while the search is under way."""
+
+
+def _course(found: Capacity) -> dict[str, list[float]]:
+    """Rate (Mbit/s) and loss (ratio) of each trial of the search."""
+    trials: tuple[Trial, ...] = found.trials
+    return {
+        "search_rate": [trial.rate / 1e6 for trial in trials],
+        "search_loss": [trial.loss for trial in trials],
+    }
+
+
+def _doubts(found: Capacity) -> list[WarningRecord]:
+    if found.failed_rate is not None:
+        return []
+    return [
+        WarningRecord(
+            "capacity-not-reached",
+            "even the highest rate of the search was carried: the capacity lies there or above",
+            "Raise method.capacity.highest; where it isn't given, the load generator itself is the limit.",
+        )
+    ]
+
+
+def _void(point: Point, position: int, started: datetime, method: Method, reason: str) -> TrialRecord:
+    return TrialRecord(position, point, started, method.window, status="void", reason=reason)
