@@ -112,11 +112,16 @@ def versions(
     return {match[1]: match[2] for match in found if match}
 
 
-def run_watched(command: list[str], show: Callable[[str], None], temporary: Path | None = None) -> str | None:
+def run_watched(
+    command: list[str],
+    show: Callable[[str], None],
+    temporary: Path | None = None,
+    routine: re.Pattern[str] | None = None,
+) -> str | None:
     """Runs a long command in namespaces of its own and hands over its lines as it prints them.
 
-    Returns its last lines where it fails, None where it does not. If this is interrupted, the command is
-    ended at once, with all that it started.
+    Returns its last lines where it fails, but not those that begin like `routine`; None where it does not. If
+    this is interrupted, the command is ended at once, with all that it started.
     """
     environment = image_host.environment()
     if temporary is not None:
@@ -135,7 +140,8 @@ def run_watched(command: list[str], show: Callable[[str], None], temporary: Path
     last_lines: collections.deque[str] = collections.deque(maxlen=12)
     try:
         for line in process.stdout:
-            last_lines.append(line.rstrip())
+            if routine is None or not routine.match(line):
+                last_lines.append(line.rstrip())
             show(line)
     except BaseException:
         process.kill()

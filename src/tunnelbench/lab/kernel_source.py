@@ -27,12 +27,14 @@ DESCRIPTION = "kernel.json"
 PROGRAM = "linux"
 MODULES = "modules"
 
-_COMPILERS = ("build-essential", "flex", "bison", "bc", "xz-utils", "kmod", "python3-minimal")
+_COMPILERS = ("build-essential", "flex", "bison", "bc", "xz-utils", "kmod", "python3-minimal", "libssl-dev")
 _OFFLOAD = "openvpn-dco-dkms"
 _RELEASES_WITH_OFFLOAD = ("bookworm", "trixie")
 _SOURCES = "/usr/src"
 # A tree that an ordinary user unpacked has no devices.
 _ENTER = ("sh", "-c", 'mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"')
+_STEP_OF_MAKE = re.compile(r"  [A-Z]+ +\S+$|make(\[\d+\])?: (Entering|Leaving) directory")
+"""What make says of each step; an error stands far above the last of them where steps run side by side."""
 _COMPILED_FILES = 2700
 """About how many there are; only the display of progress depends on it."""
 
@@ -172,7 +174,7 @@ def _make(source: str, *targets: str) -> tuple[str, ...]:
 
 def _in_tree(tree: Path, *command: str, show: Callable[[str], None] = lambda _: None) -> None:
     """Runs a command with the tree as its root; raises UserError with its last words."""
-    failure = run_watched([*_ENTER, str(tree), *command], show)
+    failure = run_watched([*_ENTER, str(tree), *command], show, routine=_STEP_OF_MAKE)
     if failure is not None:
         raise UserError(
             f"the kernel could not be built; the last words of {command[0]} were:\n{failure}",
