@@ -270,7 +270,8 @@ async def test_a_program_without_a_name_is_refused(raw_node: RawNode) -> None:
 
 async def test_when_the_stream_ends_so_does_everything() -> None:
     outer = await start()
-    await outer.node.spawn("sh", "-c", "setsid sleep 1000 & sleep 1000 & exec sleep 1000")
+    family = await outer.node.spawn("sh", "-c", "setsid sleep 1000 & sleep 1000 & echo up; exec sleep 1000")
+    await family.line("up", HANGS_SECONDS)
     daemon = await outer.node.spawn("sh", "-c", "(setsid sh -c 'trap \"\" TERM HUP; sleep 1000' &) ; echo up")
     await daemon.line("up", HANGS_SECONDS)
     processes = [outer.process_id, *descendants(outer.process_id)]

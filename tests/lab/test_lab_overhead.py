@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack
 
@@ -95,13 +96,12 @@ async def test_streams_have_the_predicted_overhead(labs: TunnelLabs, vpn: str, s
         established = await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
         assert await await_first_reply(lab, established, ("tcp", Family.IPV4), 10) is not None
         bench = Bench(lab, established)
-        # What TCP sends again only adds to the bytes on the wire.
-        bulk = min([await wire_overhead(bench, tcp_point()) for _ in range(ATTEMPTS)])
         full = predict(encapsulation, bulk_payload(encapsulation, Family.IPV4, MTU), "tcp", Family.IPV4, MTU)
+        bulk = await least_overhead(bench, tcp_point(), full.ratio * 1.01)
         assert full.bulk_ratio * 0.99 < bulk < full.ratio * 1.01
         if ("udp", Family.IPV4) in tunnel.carried(variant):
             alone = predict(encapsulation, 600, "udp", Family.IPV4, MTU)
-            paced = await wire_overhead(bench, udp_point(600))
+            paced = await least_overhead(bench, udp_point(600), alone.ratio * 1.01)
             assert alone.bulk_ratio * 0.99 < paced < alone.ratio * 1.01
 
 
@@ -120,7 +120,9 @@ async def mispredicted(lab: Lab, encapsulation: Encapsulation, family: Family) -
 def sizes(encapsulation: Encapsulation, family: Family) -> Iterable[int]:
     largest = largest_unfragmented_payload(encapsulation, "udp", family, MTU)
     whole = largest_unfragmented_payload(Encapsulation(), "udp", family, MTU)
-    return sorted({*range(64, 81), 512, *range(largest - 2, largest + 3), whole, whole + 1, 3000})
+    # Every remainder of a block, for one family: the padding doesn't know what is in the packet.
+    small = range(64, 81) if family is Family.IPV4 else (64, 65)
+    return sorted({*small, 512, *range(largest - 2, largest + 3), whole, whole + 1, 3000})
 
 
 async def serve_echoes(lab: Lab, family: Family, cleanup: AsyncExitStack) -> None:
@@ -188,6 +190,16 @@ def without_acknowledgement(packet: KeptPacket) -> int:
         return packet.length
     payload, acknowledges = int.from_bytes(header[4:6]), bool(header[1] & 0x80)
     return packet.length - 4 * acknowledges if payload else 0
+
+
+async def least_overhead(bench: Bench, point: Point, bound: float) -> float:
+    """The least of several trials, or the first below the bound: what TCP sends again only adds to it."""
+    least = math.inf
+    for _ in range(ATTEMPTS):
+        least = min(least, await wire_overhead(bench, point))
+        if least < bound:
+            break
+    return least
 
 
 async def wire_overhead(bench: Bench, point: Point) -> float:
