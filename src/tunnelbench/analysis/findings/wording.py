@@ -1,0 +1,40 @@
+"""Numbers and contrasts in words."""
+
+from __future__ import annotations
+
+from tunnelbench.analysis.findings.contrast import Contrast
+from tunnelbench.analysis.findings.verdict import Detail
+from tunnelbench.analysis.paired import Difference
+
+WORDS = {"round_trip": "round trip", "loss_percent": "loss"}
+
+
+def said(found: Contrast, metric: str) -> str:
+    """`ipsec has 1.74 times the throughput of openvpn (1.70 to 1.78)`."""
+    ratio = number(found.difference.ratio)
+    relative = " relative to plain IP" if found.is_relative else ""
+    some = f" in {found.agreeing} of {found.conditions} conditions" if found.conditions > 1 else ""
+    return (
+        f"{found.first} has {ratio} times the {WORDS.get(metric, metric)}{relative} of {found.second} "
+        f"({within(found.difference)}{',' if some else ''}{some and some + ' so'})"
+    )
+
+
+def within(found: Difference) -> str:
+    """The interval of a ratio; what there is instead for one round."""
+    interval = found.interval()
+    if interval is None:
+        return "one round, no interval"
+    return f"{number(interval[0])} to {number(interval[1])}"
+
+
+def detail(label: str, found: Difference, published: float | None = None) -> Detail:
+    """A geometric mean, or a ratio, with its interval."""
+    interval = found.interval()
+    low, high = interval if interval is not None else (None, None)
+    return Detail(label, found.ratio, low, high, found.n, published)
+
+
+def number(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
