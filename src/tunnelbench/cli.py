@@ -11,6 +11,7 @@ from rich.text import Text
 
 import tunnelbench
 from tunnelbench.commands.ciphers import ciphers_command
+from tunnelbench.commands.compare import compare_command
 from tunnelbench.commands.doctor import doctor_command
 from tunnelbench.commands.image import image_app
 from tunnelbench.commands.lab import lab_app
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.command("run")(run_command)
 app.command("resume")(resume_command)
 app.command("report")(report_command)
+app.command("compare")(compare_command)
 app.command("doctor")(doctor_command)
 app.command("prove")(prove_command)
 app.command("overhead")(overhead_command)

@@ -14,7 +14,7 @@ from tunnelbench.analysis.summary import summarise
 from tunnelbench.plan.stopping import stop_rule
 from tunnelbench.study.model import Method
 
-METHOD = Method(stop="interval", rounds=40, rounds_min=6, goal=0.02)
+METHOD = Method(stop="interval", rounds=40, rounds_min=4, goal=0.02)
 
 
 def a_round(number: int, spread: float, random: Random) -> Iterator[Row]:
@@ -41,14 +41,15 @@ def test_what_progress_says_of_a_cell() -> None:
     baseline, gre = progress_of(frame(rows), [2.0] * 6).cells
     assert baseline.is_baseline
     assert not gre.is_baseline
+    assert gre.half_width == pytest.approx(0)
     assert gre.name == "gre, tcp ipv4 payload=131072 forward engine"
-    assert (gre.instances, gre.variation, gre.half_width) == (6, 0.0, 0.0)
+    assert (gre.instances, gre.variation) == (6, 0.0)
     assert gre.instance.endswith("runtime=namespace")
 
 
 def test_few_instances_have_no_interval_to_go_by() -> None:
-    rows = [row(vpn, number, 100.0) for number in range(1, 6) for vpn in ("open", "gre")]
-    assert {cell.half_width for cell in progress_of(frame(rows), [1.0] * 5).cells} == {None}
+    rows = [row(vpn, number, 100.0) for number in range(1, 4) for vpn in ("open", "gre")]
+    assert {cell.half_width for cell in progress_of(frame(rows), [1.0] * 3).cells} == {None}
 
 
 def test_later_rounds_do_not_count() -> None:
@@ -59,7 +60,7 @@ def test_later_rounds_do_not_count() -> None:
 
 def test_a_quiet_machine_is_done_after_the_least_rounds() -> None:
     rows, reason = run(0.002, seed=1)
-    assert max(one["campaign_round"] for one in rows) == 6
+    assert max(one["campaign_round"] for one in rows) == 4
     assert reason.startswith("in every cell")
 
 

@@ -11,30 +11,29 @@ from tunnelbench.study.cells import Cell, Treatment
 from tunnelbench.study.points import Point
 from tunnelbench.witness.evidence import Evidence
 
+TREATMENT = Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500)
+POINT = Point(transport="tcp", ip="ipv4", payload_bytes=1000, rate=None, direction="forward", load="engine")
+RECORD = CampaignRecord(
+    id="1",
+    study_id="small",
+    study_title="Small",
+    study_question="Is it written?",
+    study_toml="",
+    seed=1,
+    plan={"rounds": 1},
+    versions=Versions(product="0", kernel="0", processor="invented"),
+)
+EVIDENCE = Evidence({"ipv4 tcp 5201": 1}, True, True, True, "none", "none")
+
 
 def write_campaign(directory: Path, *, trials: bool = True) -> None:
     """Writes a campaign of one cell, with its one trial or before it."""
-    treatment = Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500)
-    point = Point(
-        transport="tcp", ip="ipv4", payload_bytes=1000, rate=None, direction="forward", load="engine"
-    )
-    record = CampaignRecord(
-        id="1",
-        study_id="small",
-        study_title="Small",
-        study_question="Is it written?",
-        study_toml="",
-        seed=1,
-        plan={"rounds": 1},
-        versions=Versions(product="0", kernel="0", processor="invented"),
-    )
-    evidence = Evidence({"ipv4 tcp 5201": 1}, True, True, True, "none", "none")
-    with CampaignStore.create(directory, record, [Cell(treatment=treatment, point=point)]) as store:
+    with CampaignStore.create(directory, RECORD, [Cell(treatment=TREATMENT, point=POINT)]) as store:
         if not trials:
             return
-        instance = store.begin_instance(InstanceRecord(1, 0, treatment, "namespace"))
-        store.prove(instance, evidence, 1.0)
-        trial = TrialRecord(0, point, datetime.now(UTC), 1.0, metrics={"throughput": 123.0})
+        instance = store.begin_instance(InstanceRecord(1, 0, TREATMENT, "namespace"))
+        store.prove(instance, EVIDENCE, 1.0)
+        trial = TrialRecord(0, POINT, datetime.now(UTC), 1.0, metrics={"throughput": 123.0})
         store.add_trial(instance, trial)
         store.end_instance(instance, "proven")
         store.finish("finished", "done")

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from tunnelbench.analysis.frames import POINT, TREATMENT
-from tunnelbench.analysis.intervals import CONFIDENCE, attainable_confidence
+from tunnelbench.analysis.frames import CELL, POINT, TREATMENT, instance_values
+from tunnelbench.analysis.paired import difference
 from tunnelbench.analysis.ranked import answering
-from tunnelbench.analysis.summary import summarise
+from tunnelbench.analysis.ratio import with_ratio
 from tunnelbench.plan.progress import CellProgress, Progress
 from tunnelbench.plan.rounds import Runtime, instance_key
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
+
+FEWEST = 4
+"""Instances from which on an interval counts. Stopping as soon as an interval is narrow favours those that
+are so by luck: from two on, one of 95 % would hold the truth in 88 %, from four on in 91 to 95 %."""
 
 
 def progress_of(trials: pl.DataFrame, round_seconds: Sequence[float]) -> Progress:
@@ -24,8 +29,14 @@ def progress_of(trials: pl.DataFrame, round_seconds: Sequence[float]) -> Progres
     interruption decides as it did before.
     """
     finished = trials.filter(pl.col("campaign_round") <= len(round_seconds))
-    summary = summarise(answering(finished))
-    return Progress(tuple(round_seconds), tuple(map(_cell, summary.iter_rows(named=True))))
+    values = with_ratio(instance_values(answering(finished)))
+    value = pl.col("value")
+    cells = values.group_by(*CELL, maintain_order=True).agg(
+        pl.len().alias("instances"),
+        (value.std(ddof=1) / value.mean().abs()).alias("variation"),
+        pl.col("ratio").drop_nulls().alias("ratios"),
+    )
+    return Progress(tuple(round_seconds), tuple(map(_cell, cells.iter_rows(named=True))))
 
 
 def _cell(row: Mapping[str, Any]) -> CellProgress:
@@ -37,15 +48,16 @@ def _cell(row: Mapping[str, Any]) -> CellProgress:
         point=point.key,
         name=f"{treatment.tunnel}, {point.key}",
         is_baseline=treatment.is_baseline,
-        instances=row["n_instances"],
-        variation=row["coefficient_of_variation"],
-        half_width=_half_width(row),
+        instances=row["instances"],
+        variation=row["variation"],
+        half_width=_half_width(row["ratios"]),
     )
 
 
-def _half_width(row: Mapping[str, Any]) -> float | None:
-    """None also where so few instances can't promise the confidence that the interval is named after."""
-    low, high = row["ratio_low"], row["ratio_high"]
-    if low is None or not row["ratio"] or attainable_confidence(row["n_paired"]) < CONFIDENCE:
+def _half_width(ratios: Sequence[float]) -> float | None:
+    """Of Student's interval of the geometric mean, on which comparisons rest."""
+    if len(ratios) < FEWEST or min(ratios) <= 0:
         return None
-    return (high - low) / 2 / abs(row["ratio"])
+    found = difference(np.log(ratios))
+    interval = found.interval()
+    return None if interval is None else (interval[1] - interval[0]) / 2 / found.ratio

@@ -152,7 +152,7 @@ class SettledRecord:
     instances: int
     """How many had been measured."""
     half_width: float
-    """Of the 95 % interval of the ratio to plain IP, by that ratio."""
+    """Half of the 95 % interval of the ratio to plain IP, by that ratio."""
 
 
 @dataclass(frozen=True)
