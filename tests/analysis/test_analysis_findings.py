@@ -11,8 +11,12 @@ from findings_campaigns import Cell, campaign, cells, correspondence, paper
 
 from tunnelbench.analysis.findings.judge import judge
 from tunnelbench.analysis.findings.verdict import Verdict
+from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.study.cells import expand
 from tunnelbench.study.correspondence import Correspondence
-from tunnelbench.study.published import Published
+from tunnelbench.study.library import bundled
+from tunnelbench.study.published import Published, published
+from tunnelbench.study.reading import read_study
 
 IPSEC = [("ipsec-manual", f"{cipher}-sha1") for cipher in ("des", "3des", "aes128")]
 SPEED = {"des-sha1": 300.0, "3des-sha1": 200.0, "aes128-sha1": 500.0, "none": 1000.0}
@@ -108,7 +112,7 @@ def test_metrics_and_places_that_were_not_measured() -> None:
     jitter = compare("aes", ["des"], metric="jitter")
     assert verdict(trials, jitter).reason == "no jitter was measured"
     udp = {**compare("aes", ["des"]), "at": {"transport": "udp"}}
-    assert verdict(trials, udp).reason == "nothing was measured at transport udp"
+    assert verdict(trials, udp).reason == "no throughput was measured at transport udp"
 
 
 def test_less_jitter_is_better() -> None:
@@ -302,3 +306,26 @@ def test_defaults_hold_where_a_finding_is_silent() -> None:
     )
     assert verdict(trials, paper(rank(first="aes"), defaults={"transport": "tcp"})).outcome == "holds"
     assert verdict(trials, paper(rank(first="aes"), defaults={"transport": "udp"})).outcome == "does not hold"
+
+
+@pytest.mark.parametrize("name", ["kth-four-vpns", "kolahi-fedora15", "weerawarna-windows"])
+def test_the_bundled_studies_can_judge_their_papers(name: str) -> None:
+    everything = catalogue()
+    study = read_study(bundled()[name], everything, "standard")
+    assert study.published is not None
+    trials = campaign(
+        (
+            {**cell.treatment.model_dump(), **cell.point.model_dump(mode="json")}
+            for cell in expand(study, everything)
+            if cell.skipped is None
+        ),
+        lambda cell: {"none": 900.0}.get(cell["suite"], 300.0 if "3des" not in cell["suite"] else 100.0),
+        rounds=2,
+    )
+    found = {one.finding: one for one in judge(trials, published(study.published.source), study.published)}
+    testable = [one for one in found.values() if one.outcome != "not testable here"]
+    assert len(testable) >= 5
+    for one in testable:
+        assert one.summary
+        assert one.details
+        assert one.test

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 from tunnelbench.analysis.correlation import rank_correlation
 from tunnelbench.analysis.findings.comparing import PAIRED_TEST, beats
 from tunnelbench.analysis.findings.contrast import Contrast
-from tunnelbench.analysis.findings.ruling import Part, Ruling, ordered, ruling
+from tunnelbench.analysis.findings.ruling import NEGLIGIBLE, Part, Ruling, ordered, ruling
 from tunnelbench.analysis.findings.scope import NotTestableError, Scope
 from tunnelbench.analysis.findings.wording import detail, said
 from tunnelbench.analysis.paired import Difference
@@ -22,7 +24,8 @@ def judge_rank(claim: Rank, scope: Scope) -> Ruling:
 def judge_stability(claim: RankStability, scope: Scope) -> Ruling:
     """That an order is the same at all levels of another factor.
 
-    Of every two levels, the one that is ahead over all must be ahead at each level of the other factor.
+    Of every two levels, the one that is ahead over all must be ahead, or behind by a negligible amount at
+    most, at each level of the other factor.
     """
     places = scope.levels(claim.over)
     if len(places) < 2:
@@ -35,7 +38,7 @@ def judge_stability(claim: RankStability, scope: Scope) -> Ruling:
             if here.has(claim.factor, one) and here.has(claim.factor, other):
                 found = beats(here, {claim.factor: (one,)}, {claim.factor: (other,)})
                 contrasts.append((place, found))
-                parts.append(ordered(found.difference, f"with {place}, {said(found, scope.metric)}"))
+                parts.append(_kept(found.difference, f"with {place}, {said(found, scope.metric)}"))
     if not parts:
         raise NotTestableError(f"no two levels of {claim.factor} share a level of {claim.over}")
     details = tuple(
@@ -44,6 +47,19 @@ def judge_stability(claim: RankStability, scope: Scope) -> Ruling:
     kept = sum(found.difference.mean > 0 for _, found in contrasts)
     remark = f"; {kept} of {len(contrasts)} pairs keep their order"
     return ruling(parts, details, "ratio", PAIRED_TEST, remark=remark)
+
+
+def _kept(found: Difference, says: str) -> Part:
+    """The claim that one is not behind. Denied where it is shown to be behind by more than is negligible."""
+    part = ordered(found, says)
+    if found.standard_deviation is None:
+        return part
+    edge = math.log1p(NEGLIGIBLE)
+    return replace(
+        part,
+        p_support=min(part.p_support, 2 * found.p_above(-edge)),
+        p_denial=min(1.0, 2 * (1 - found.p_above(-edge))),
+    )
 
 
 def _judge_order(claim: Rank, scope: Scope) -> Ruling:

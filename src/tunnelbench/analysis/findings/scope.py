@@ -62,7 +62,7 @@ class Scope:
         for factor, names in levels.items():
             found = found.filter(any_of([self.selection(factor, name) for name in names]))
         if found.is_empty():
-            raise NotTestableError(f"nothing was measured at {written(levels)}")
+            raise NotTestableError(f"no {self.metric} was measured at {written(levels)}")
         return found
 
     def columns(self, factors: Iterable[str]) -> frozenset[str]:
@@ -142,9 +142,7 @@ def scope(
             expression |= pl.col("suite") == "none"
         kept = kept.filter(expression)
     if kept.is_empty():
-        raise NotTestableError(
-            f"nothing was measured at {written(at)}" if at else f"no {metric} was measured"
-        )
+        raise NotTestableError(f"no {metric} was measured" + (f" at {written(at)}" if at else ""))
     return found.of(kept)
 
 
@@ -168,7 +166,7 @@ def _of_metric(values: pl.DataFrame, metric: str) -> pl.DataFrame:
     if metric != "throughput":
         ours = values.filter(name == OURS.get(metric, metric.removesuffix("_percent")))
         ours = ours.filter(pl.col("value") > 0) if metric != "loss_percent" else ours
-        at_a_rate = ours.filter((pl.col("transport") != "udp") | (pl.col("rate") != "max"))
+        at_a_rate = ours.filter((pl.col("transport") != "udp") | pl.col("rate").ne_missing("max"))
         has_rate = not at_a_rate.filter(pl.col("transport") == "udp").is_empty()
         return at_a_rate if has_rate else ours
     capacity = values.filter(name == "capacity")

@@ -13,10 +13,9 @@ def said(found: Contrast, metric: str) -> str:
     """`ipsec has 1.74 times the throughput of openvpn (1.70 to 1.78)`."""
     ratio = number(found.difference.ratio)
     relative = " relative to plain IP" if found.is_relative else ""
-    some = f" in {found.agreeing} of {found.conditions} conditions" if found.conditions > 1 else ""
     return (
         f"{found.first} has {ratio} times the {WORDS.get(metric, metric)}{relative} of {found.second} "
-        f"({within(found.difference)}{',' if some else ''}{some and some + ' so'})"
+        f"({within(found.difference)}{_agreement(found)})"
     )
 
 
@@ -37,4 +36,12 @@ def detail(label: str, found: Difference, published: float | None = None) -> Det
 
 def number(value: float) -> str:
     """Three digits, or all before the point."""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"
+
+
+def _agreement(found: Contrast) -> str:
+    if found.conditions == 1:
+        return ""
+    if found.agreeing == found.conditions:
+        return f"; so in all {found.conditions} conditions"
+    return f"; so in {found.agreeing} of {found.conditions} conditions"
