@@ -20,6 +20,7 @@ from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.runtimes import Placement, place
 from tunnelbench.lab.shaping import Shaping
+from tunnelbench.lab.together import together
 from tunnelbench.lab.topology import Family
 from tunnelbench.study.model import Method
 from tunnelbench.study.points import Point
@@ -138,8 +139,34 @@ def _variations(tunnel: Tunnel, image: str) -> Iterator[Attempt]:
     yield from (replace(attempt, thorough=False) for attempt in others)
 
 
-async def try_out(attempts: Sequence[Attempt]) -> AsyncGenerator[Finding]:
-    """Tries each attempt in its order. Raises UserError where an image is missing or labs don't work."""
+async def try_out(attempts: Sequence[Attempt], at_once: int = 1) -> AsyncGenerator[Finding]:
+    """Tries the attempts, so many at once in labs of their own; yields what came of each as it is known.
+
+    Raises UserError where an image is missing or labs don't work.
+    """
+    arrived: asyncio.Queue[Finding | None] = asyncio.Queue()
+
+    async def row(number: int) -> None:
+        async for finding in _one_by_one(attempts[number::at_once]):
+            await arrived.put(finding)
+
+    async def all_rows() -> None:
+        try:
+            await together(*map(row, range(at_once)))
+        finally:
+            await arrived.put(None)
+
+    trying = asyncio.create_task(all_rows())
+    try:
+        while (finding := await arrived.get()) is not None:
+            yield finding
+        await trying
+    finally:
+        trying.cancel()
+        await asyncio.gather(trying, return_exceptions=True)
+
+
+async def _one_by_one(attempts: Sequence[Attempt]) -> AsyncGenerator[Finding]:
     found = {
         name: images.find(name)
         for name in dict.fromkeys(attempt.treatment.gateway_os for attempt in attempts)

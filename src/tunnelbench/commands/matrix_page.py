@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from tunnelbench.commands.matrix import Row
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.unavailable import UNAVAILABLE
-
-Row = Mapping[str, Any]
-"""One finding, as `--json` has it."""
 
 _HEADING = """\
 # VPNs

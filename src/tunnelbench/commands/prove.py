@@ -24,7 +24,7 @@ from tunnelbench.campaign.proving import (
     usual_suite,
     whole_matrix,
 )
-from tunnelbench.errors import UserError
+from tunnelbench.commands.matrix import Book, as_row
 from tunnelbench.lab import image as images
 from tunnelbench.study.catalogue import Choice
 from tunnelbench.tunnels import all_tunnels
@@ -49,7 +49,13 @@ def prove_command(
         bool,
         typer.Option("--matrix", help="Try every suite, option, outer IP version and topology of each VPN."),
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Write what was found to this file as JSON.")] = None,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=16, help="How many to try at the same time, each in a lab of its own.")
+    ] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write what was found to this file as JSON; what it has of other attempts stays."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Bring VPNs up, prove them on the wire, send TCP and UDP, kill their programs, and look what is left.
@@ -59,30 +65,13 @@ def prove_command(
     """
     chosen = image or [images.DEFAULT_IMAGE]
     attempts = [attempt for name in chosen for attempt in _attempts(tunnels or [], name, matrix)]
-    findings = asyncio.run(_try_all(attempts))
-    text = json.dumps([as_row(finding) for finding in findings], indent=2)
-    if out is not None:
-        _write(out, text)
+    book = Book.open(out) if out is not None else None
+    findings = asyncio.run(_try_all(attempts, at_once, book))
     if as_json:
-        typer.echo(text)
+        typer.echo(json.dumps([as_row(finding) for finding in findings], indent=2))
     else:
         Console().print(_table(findings))
     raise typer.Exit(1 if any(finding.outcome == "fails" for finding in findings) else 0)
-
-
-def as_row(finding: Finding) -> dict[str, object]:
-    """A finding as JSON has it."""
-    treatment = finding.attempt.treatment
-    return {
-        "tunnel": treatment.tunnel,
-        **treatment.model_dump(exclude={"gateway_os", "host_os"}),
-        "image": treatment.gateway_os,
-        "topology": finding.attempt.topology,
-        "outcome": finding.outcome,
-        "reason": finding.reason,
-        "runtime": finding.runtime,
-        "setup_ms": finding.setup_ms,
-    }
 
 
 def _attempts(patterns: list[str], image: str, matrix: bool) -> Iterable[Attempt]:
@@ -102,14 +91,16 @@ def _choices(pattern: str) -> Iterable[Choice]:
     return catalogue().tunnels(" ".join([tunnel, *options]))
 
 
-async def _try_all(attempts: list[Attempt]) -> list[Finding]:
+async def _try_all(attempts: list[Attempt], at_once: int, book: Book | None) -> list[Finding]:
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     findings: list[Finding] = []
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("trying out", total=len(attempts))
-        async for finding in try_out(attempts):
+        async for finding in try_out(attempts, at_once):
             findings.append(finding)
+            if book is not None:
+                book.add(as_row(finding))
             if not console.is_terminal or finding.outcome == "fails":
                 console.print(Text.from_markup(_MARKS[finding.outcome]).append(f" {_where(finding)}"))
             progress.advance(task)
@@ -134,10 +125,3 @@ def _table(findings: Iterable[Finding]) -> Table:
             Text(finding.reason or ""),
         )
     return table
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path} can't be written: {error.strerror}") from error
