@@ -17,17 +17,10 @@ from tunnelbench.campaign.cryptography import encrypting, time_cryptography
 from tunnelbench.campaign.labs import Labs
 from tunnelbench.campaign.machine import versions
 from tunnelbench.campaign.observer import Observer
+from tunnelbench.campaign.preparation import Grounds, shaping_of, survey
 from tunnelbench.campaign.runner import run_plan
-from tunnelbench.campaign.systems import place_tunnels
-from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
-from tunnelbench.lab import image as images
-from tunnelbench.lab.features import NETEM, Needs
-from tunnelbench.lab.image import Image
-from tunnelbench.lab.lab import Runtime
-from tunnelbench.lab.runtimes import Placement, programs_missing
-from tunnelbench.lab.shaping import Shaping
-from tunnelbench.load import drivers
+from tunnelbench.lab.runtimes import Placement
 from tunnelbench.plan.rounds import Plan, instance_key, make_plan
 from tunnelbench.store.model import CalibrationRecord, CampaignRecord, InstanceRecord
 from tunnelbench.store.read import CampaignData
@@ -62,8 +55,7 @@ class _Prepared:
     contents: Mapping[str, bytes]
     method: Method
     cells: tuple[Cell, ...]
-    images: Mapping[str, Image]
-    placements: Mapping[Treatment, Placement]
+    grounds: Grounds
     plan: Plan
 
 
@@ -90,7 +82,7 @@ async def start(study_text: str, source: str, out: Path, wish: Wish, observer: O
             "stop": prepared.method.stop,
             "profile": study.profile,
         },
-        versions=versions(prepared.images),
+        versions=versions(prepared.grounds.images),
     )
     with CampaignStore.create(out, record, prepared.cells, prepared.contents) as store:
         _note_what_cannot_run(store, prepared)
@@ -123,60 +115,21 @@ def _wish_of(record: CampaignRecord) -> Wish:
 
 async def _prepare(study: Study, contents: Mapping[str, bytes], wish: Wish) -> _Prepared:
     cells = expand(study, catalogue())
-    treatments = list(dict.fromkeys(cell.treatment for cell in cells))
-    systems = [system for treatment in treatments for system in (treatment.gateway_os, treatment.host_os)]
-    found = {name: images.find(name) for name in dict.fromkeys(systems)}
-    for image in found.values():
-        await _require_load_programs(image, cells)
-    needs = {treatment: _needs(treatment, study) for treatment in treatments}
-    runtime = wish.runtime or study.about.runtime
-    forced = None if runtime == "auto" else Runtime(runtime)
-    placements = await place_tunnels(needs, study.about.topology, found, forced)
+    grounds = await survey(study, cells, wish.runtime)
     method = study.method.override(wish.rounds, wish.budget)
     plan = make_plan(
         cells,
         method.rounds,
         method.seed if wish.seed is None else wish.seed,
-        {
-            treatment: placement.runtime.value
-            for treatment, placement in placements.items()
-            if placement.runtime is not None
-        },
+        grounds.runtimes,
     )
-    return _Prepared(study, contents, method, cells, found, placements, plan)
-
-
-async def _require_load_programs(image: Image, cells: Iterable[Cell]) -> None:
-    """Raises UserError where the image lacks a program of a load that is to run on it."""
-    wanted = {cell.point.load for cell in cells if cell.treatment.host_os == image.name and not cell.skipped}
-    programs = {load: drivers()[load].programs for load in sorted(wanted)}
-    absent = set(await programs_missing(image, frozenset[str]().union(*programs.values())))
-    for load, needed in programs.items():
-        if lacking := sorted(needed & absent):
-            raise UserError(
-                f"the load {load} runs {', '.join(lacking)}, which the image {image.name} lacks",
-                advice=f"Build it anew: tunnelbench image build {image.name} --release {image.release}. If "
-                f"that does not help, Debian {image.release} has no {load}: use an image of another release, "
-                "or another load.",
-            )
-
-
-def _needs(treatment: Treatment, study: Study) -> Needs:
-    needs = tunnel_of(treatment).needs(variant_of(treatment))
-    if not _shaping(study).needs_emulation:
-        return needs
-    return replace(needs, features=needs.features | {NETEM})
-
-
-def _shaping(study: Study) -> Shaping:
-    link = study.link
-    return Shaping(rate=link.rate, delay=link.delay or None, loss=link.loss or None)
+    return _Prepared(study, contents, method, cells, grounds, plan)
 
 
 def _note_what_cannot_run(store: CampaignStore, prepared: _Prepared) -> None:
     unplaced: Iterable[tuple[Treatment, Placement]] = (
         (treatment, placement)
-        for treatment, placement in prepared.placements.items()
+        for treatment, placement in prepared.grounds.placements.items()
         if placement.runtime is None
     )
     for position, (treatment, placement) in enumerate(unplaced):
@@ -196,7 +149,7 @@ async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) ->
     try:
         course = replace(course, calibrations=await _calibrated(store, prepared, course, observer))
         await _time_cryptography(store, prepared, observer)
-        async with Labs(study.about.topology, _shaping(study), prepared.images) as labs:
+        async with Labs(study.about.topology, shaping_of(study), prepared.grounds.images) as labs:
             why = await run_plan(course, labs, store, observer)
     except asyncio.CancelledError:
         store.finish("interrupted", INTERRUPTED)
@@ -219,7 +172,7 @@ async def _calibrated(
         return known
     wanted = settings(prepared.cells)
     observer.calibration_began(len(wanted))
-    found = await calibrate(wanted, prepared.images, course)
+    found = await calibrate(wanted, prepared.grounds.images, course)
     store.add_calibrations(found)
     return found
 
@@ -232,7 +185,9 @@ async def _time_cryptography(store: CampaignStore, prepared: _Prepared, observer
     if known or not wanted:
         return
     observer.cryptography_began(len(wanted))
-    store.add_cryptography(await time_cryptography(wanted, prepared.study.about.topology, prepared.images))
+    store.add_cryptography(
+        await time_cryptography(wanted, prepared.study.about.topology, prepared.grounds.images)
+    )
 
 
 def _finish_if_possible(store: CampaignStore, error: UserError) -> None:
@@ -243,7 +198,7 @@ def _finish_if_possible(store: CampaignStore, error: UserError) -> None:
 
 
 def _reason(treatment: Treatment, runtime: str, prepared: _Prepared) -> str:
-    placement = prepared.placements[treatment]
+    placement = prepared.grounds.placements[treatment]
     if placement.runtime is not None and placement.runtime.value == runtime:
         return placement.reason
     return f"the baseline of the tunnels that run in the runtime {runtime}"

@@ -1,29 +1,97 @@
-"""How long a plan takes."""
+"""How long a plan takes, and how sure that is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import mean, quantiles
 
 from tunnelbench.plan.rounds import PlannedInstance, Runtime
+from tunnelbench.study.model import Method
+
+REKEY_SECONDS = 10.0
+"""What forcing new keys adds to an instance."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Seconds: what to expect, and between which times nearly all are."""
+
+    low: float
+    usual: float
+    high: float
+
+    def __add__(self, other: Span) -> Span:
+        return Span(self.low + other.low, self.usual + other.usual, self.high + other.high)
+
+    def __mul__(self, times: float) -> Span:
+        return Span(self.low * times, self.usual * times, self.high * times)
+
+
+NOTHING = Span(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Durations:
-    """What the parts of a campaign take, assumed or measured so far; all in seconds."""
+    """What the parts of a campaign take besides traffic, assumed or measured before."""
 
-    trial: float
-    """One trial with its warm-up and cool-down, and the pause before it."""
-    overhead: Mapping[Runtime, float]
-    """One instance besides its trials, by runtime: bring-up, proof and teardown."""
+    origin: str
+    """Where they are from, in words."""
+    trial: Span
+    """Of a trial, beyond its traffic."""
+    instance: Mapping[Runtime, Span]
+    """Of an instance, beyond its trials: lab, bring-up, proof and teardown."""
+    instance_of: Mapping[tuple[str, Runtime], Span] = field(default_factory=dict[tuple[str, Runtime], Span])
+    """The same of single VPNs, where it is known better."""
+    calibration: Span = field(default=NOTHING)
+    """Of one thing measured before the first round: a load generator alone, or a suite's cryptography."""
 
 
-def estimate_seconds(instances: Iterable[PlannedInstance], durations: Durations) -> float:
-    """Seconds that the instances take, one after the other: those of a plan, a round or what is left of one.
+USUAL_DURATIONS = Durations(
+    origin="what campaigns took on a virtual machine with two processors",
+    trial=Span(0.2, 0.4, 0.8),
+    instance={"namespace": Span(1.0, 2.2, 4.5), "kernel": Span(2.0, 4.5, 12.0)},
+    calibration=Span(1.0, 2.0, 3.0),
+)
+"""What is assumed where no earlier campaign is at hand."""
 
-    Raises KeyError if the overhead of a runtime that they use isn't given.
+
+def span_of(samples: Sequence[float]) -> Span:
+    """Mean, first and last decile of what was measured; the extremes of fewer than ten. Needs one sample."""
+    if len(samples) < 10:
+        return Span(min(samples), mean(samples), max(samples))
+    deciles = quantiles(samples, n=10, method="inclusive")
+    return Span(deciles[0], mean(samples), deciles[-1])
+
+
+def estimate(instances: Iterable[PlannedInstance], method: Method, durations: Durations) -> Span:
+    """Seconds that the instances take, one after the other.
+
+    The ends of the span are those of every part added up, as if luck were the same all along: the truth is
+    hardly ever outside. Raises KeyError where nothing is known of a runtime.
     """
-    return sum(
-        durations.overhead[instance.runtime] + len(instance.points) * durations.trial
-        for instance in instances
+    total = NOTHING
+    for instance in instances:
+        own = durations.instance[instance.runtime]
+        total += durations.instance_of.get((instance.treatment.vpn, instance.runtime), own)
+        total += (durations.trial + _exactly(method.trial)) * len(instance.points)
+        total += _exactly(REKEY_SECONDS if method.rekey else 0.0)
+    return total
+
+
+def rounds_within(seconds: float, one_round: Span, before: Span, method: Method) -> tuple[int, int, int]:
+    """How many rounds a budget has room for, if all goes slowly, as usual, or fast."""
+
+    def count(round_seconds: float, before_seconds: float) -> int:
+        fitting = int((seconds - before_seconds) // round_seconds) if round_seconds > 0 else method.rounds
+        return min(method.rounds, max(method.rounds_min, fitting))
+
+    return (
+        count(one_round.high, before.high),
+        count(one_round.usual, before.usual),
+        count(one_round.low, before.low),
     )
+
+
+def _exactly(seconds: float) -> Span:
+    return Span(seconds, seconds, seconds)
