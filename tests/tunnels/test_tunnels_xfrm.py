@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tunnelbench.lab.topology import Family
-from tunnelbench.tunnels import ipsec_manual
+from tunnelbench.tunnels import all_tunnels, ipsec_manual
 from tunnelbench.tunnels.base import Place
 from tunnelbench.tunnels.ipsec_suites import CIPHERS, ESP_SUITES, as_esp
 from tunnelbench.tunnels.xfrm import read_state
@@ -140,3 +140,18 @@ def test_only_null_does_not_encrypt() -> None:
     plain = {suite.name.partition("-")[0] for suite in ESP_SUITES.values() if not suite.encrypts}
     assert plain == {"null"}
     assert [cipher.title for cipher in CIPHERS.values()].count("none") == 1
+
+
+def test_what_is_tried_on_one_node_at_once_does_not_collide() -> None:
+    features = {
+        feature
+        for tunnel in all_tunnels().values()
+        for suite in tunnel.suites
+        for feature in tunnel.needs(tunnel.variant(suite)).features
+        if feature.check[:3] == ("ip", "xfrm", "state")
+    }
+    associations = [
+        tuple(feature.check[feature.check.index(word) + 1] for word in ("src", "dst", "proto", "spi"))
+        for feature in features
+    ]
+    assert len(associations) == len(set(associations)) > 80

@@ -48,6 +48,10 @@ class Step:
     in_udp: bool = False
     """Whether ESP travels in UDP datagrams (RFC 3948)."""
 
+    @property
+    def _last_index(self) -> int:
+        return _LAST_COMPRESSION_INDEX if self.protocol == "comp" else (1 << 32) - 1
+
     def feature(self, family: Family) -> Feature:
         """That a kernel can do this between addresses of a family."""
         ends = ("127.0.0.1", "127.0.0.2") if family is Family.IPV4 else ("fd00:ffff::1", "fd00:ffff::2")
@@ -55,14 +59,14 @@ class Step:
         what = f"{_PROTOCOLS[self.protocol]} in {self.mode} mode" + (f" with {names}" if names else "")
         title = f"{what}{' in UDP' * self.in_udp}{' over IPv6' * (family is Family.IPV6)}"
         # Each that is tried has an index of its own: they all are on one node at once.
-        index = _FIRST_INDEX + zlib.crc32(title.encode()) % (_LAST_COMPRESSION_INDEX - _FIRST_INDEX)
+        same_for_all = self._words(*ends, 0, 0, example_key)
+        index = _FIRST_INDEX + zlib.crc32(same_for_all.encode()) % (self._last_index - _FIRST_INDEX)
         words = shlex.split(self._words(*ends, index, 0, example_key))
         return Feature(title, ("ip", "xfrm", "state", "add", *words))
 
     def association(self, source: Address, target: Address, request: int) -> str:
         """The command that adds it with a new key and a new index, for ip(8)'s batches."""
-        last = _LAST_COMPRESSION_INDEX if self.protocol == "comp" else (1 << 32) - 1
-        index = _FIRST_INDEX + secrets.randbelow(last - _FIRST_INDEX)
+        index = _FIRST_INDEX + secrets.randbelow(self._last_index - _FIRST_INDEX)
         return f"xfrm state add {self._words(source, target, index, request, secrets.token_bytes)}\n"
 
     def template(self, source: Address, target: Address, request: int, *, inbound: bool) -> str:
