@@ -19,6 +19,7 @@ from tunnelbench.commands.list import list_app
 from tunnelbench.commands.overhead import overhead_command
 from tunnelbench.commands.prove import prove_command
 from tunnelbench.commands.run import report_command, resume_command, run_command
+from tunnelbench.commands.study import study_app
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
 
@@ -39,6 +40,7 @@ app.command("doctor")(doctor_command)
 app.command("prove")(prove_command)
 app.command("overhead")(overhead_command)
 app.command("ciphers")(ciphers_command)
+app.add_typer(study_app, name="study")
 app.add_typer(lab_app, name="lab")
 app.add_typer(list_app, name="list")
 app.add_typer(image_app, name="image")

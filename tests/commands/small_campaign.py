@@ -11,6 +11,17 @@ from tunnelbench.study.cells import Cell, Treatment
 from tunnelbench.study.points import Point
 from tunnelbench.witness.evidence import Evidence
 
+STUDY = """
+[study]
+id = "small"
+title = "Small"
+question = "Is it written?"
+[factors]
+tunnel = ["open"]
+payload_bytes = [1000]
+[method]
+trial = "1.7 s"
+"""
 TREATMENT = Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500)
 POINT = Point(transport="tcp", ip="ipv4", payload_bytes=1000, rate=None, direction="forward", load="engine")
 RECORD = CampaignRecord(
@@ -18,7 +29,7 @@ RECORD = CampaignRecord(
     study_id="small",
     study_title="Small",
     study_question="Is it written?",
-    study_toml="",
+    study_toml=STUDY,
     seed=1,
     plan={"rounds": 1},
     versions=Versions(product="0", kernel="0", processor="invented"),

@@ -6,19 +6,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunnelbench.plan.estimate import Durations, estimate_seconds
+from tunnelbench.plan.estimate import (
+    REKEY_SECONDS,
+    USUAL_DURATIONS,
+    Durations,
+    Span,
+    estimate,
+    rounds_within,
+    span_of,
+)
 from tunnelbench.plan.rounds import PlannedInstance, Runtime
 from tunnelbench.study.cells import Treatment
+from tunnelbench.study.model import Method
 from tunnelbench.study.points import Point
 
-RUNTIMES: tuple[Runtime, ...] = ("namespace", "kernel")
+DURATIONS = Durations(
+    origin="a table",
+    trial=Span(0, 1, 2),
+    instance={"namespace": Span(1, 2, 3), "kernel": Span(10, 20, 30)},
+    instance_of={("openvpn", "namespace"): Span(5, 6, 7)},
+)
+METHOD = Method.model_validate({"trial": "4 s", "rounds": 10, "rounds_min": 2})
 
 
-def instance(runtime: Runtime, points: int) -> PlannedInstance:
+def instance(vpn: str, runtime: Runtime, points: int) -> PlannedInstance:
     return PlannedInstance(
         campaign_round=1,
         position=0,
-        treatment=Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500),
+        treatment=Treatment(vpn=vpn, suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500),
         runtime=runtime,
         points=tuple(
             Point(
@@ -34,26 +49,53 @@ def instance(runtime: Runtime, points: int) -> PlannedInstance:
     )
 
 
-def test_trials_and_overheads_add_up() -> None:
-    durations = Durations(trial=5.0, overhead={"namespace": 2.0, "kernel": 4.0})
-    instances = [instance("namespace", 2), instance("kernel", 1)]
-    assert estimate_seconds(instances, durations) == 2 * 5.0 + 2.0 + 5.0 + 4.0
-    assert estimate_seconds([], durations) == 0
+@pytest.mark.parametrize(
+    ("instances", "expected"),
+    [
+        ([], Span(0, 0, 0)),
+        ([instance("open", "namespace", 1)], Span(5, 7, 9)),
+        ([instance("open", "kernel", 2)], Span(18, 30, 42)),
+        ([instance("openvpn", "namespace", 1)], Span(9, 11, 13)),
+        ([instance("openvpn", "kernel", 0), instance("open", "namespace", 0)], Span(11, 22, 33)),
+    ],
+)
+def test_the_parts_are_added_up(instances: list[PlannedInstance], expected: Span) -> None:
+    assert estimate(instances, METHOD, DURATIONS) == expected
 
 
-def test_an_unknown_overhead_is_not_guessed() -> None:
-    with pytest.raises(KeyError, match="kernel"):
-        estimate_seconds([instance("kernel", 1)], Durations(5.0, {"namespace": 2.0}))
+def test_new_keys_take_their_time() -> None:
+    one = [instance("open", "namespace", 0)]
+    rekeying = METHOD.model_copy(update={"rekey": True})
+    assert estimate(one, rekeying, DURATIONS).usual == 2 + REKEY_SECONDS
 
 
-instances = st.lists(st.builds(instance, st.sampled_from(RUNTIMES), st.integers(0, 4)), max_size=5)
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        (1000, (10, 10, 10)),
+        (100, (2, 4, 9)),
+        (1, (2, 2, 2)),
+    ],
+)
+def test_rounds_that_a_budget_has_room_for(budget: float, expected: tuple[int, int, int]) -> None:
+    assert rounds_within(budget, Span(10, 20, 40), Span(5, 10, 20), METHOD) == expected
 
 
-@given(instances, instances, st.integers(0, 100), st.integers(0, 100))
-def test_parts_add_up_to_the_whole(
-    done: list[PlannedInstance], left: list[PlannedInstance], trial: int, overhead: int
-) -> None:
-    durations = Durations(trial, {"namespace": overhead, "kernel": 2 * overhead})
-    assert estimate_seconds([*done, *left], durations) == estimate_seconds(
-        done, durations
-    ) + estimate_seconds(left, durations)
+def test_a_span_of_few_samples_has_their_extremes() -> None:
+    assert span_of([3.0]) == Span(3, 3, 3)
+    assert span_of([1.0, 2.0, 6.0]) == Span(1, 3, 6)
+    assert span_of([float(number) for number in range(11)]) == Span(1, 5, 9)
+
+
+@given(st.lists(st.floats(0, 1000), min_size=1, max_size=40))
+def test_a_span_is_in_order(samples: list[float]) -> None:
+    span = span_of(samples)
+    assert span.low <= span.usual <= span.high
+    assert min(samples) <= span.low + 1e-9
+    assert span.high <= max(samples) + 1e-9
+
+
+def test_what_is_usual_is_known_of_both_runtimes() -> None:
+    both = [instance("open", "namespace", 1), instance("open", "kernel", 1)]
+    span = estimate(both, METHOD, USUAL_DURATIONS)
+    assert 0 < span.low < span.usual < span.high

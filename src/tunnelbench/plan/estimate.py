@@ -58,10 +58,11 @@ USUAL_DURATIONS = Durations(
 
 def span_of(samples: Sequence[float]) -> Span:
     """Mean, first and last decile of what was measured; the extremes of fewer than ten. Needs one sample."""
+    usual = mean(samples)
     if len(samples) < 10:
-        return Span(min(samples), mean(samples), max(samples))
+        return Span(min(samples), usual, max(samples))
     deciles = quantiles(samples, n=10, method="inclusive")
-    return Span(deciles[0], mean(samples), deciles[-1])
+    return Span(min(deciles[0], usual), usual, max(deciles[-1], usual))
 
 
 def estimate(instances: Iterable[PlannedInstance], method: Method, durations: Durations) -> Span:
