@@ -22,7 +22,6 @@ from tunnelbench.campaign.campaign import Wish, resume, start
 from tunnelbench.campaign.observer import Silent
 from tunnelbench.errors import UserError
 from tunnelbench.lab.image import find
-from tunnelbench.lab.lab import Runtime
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.read import CampaignData
 
@@ -213,7 +212,7 @@ def wait_for_trials(database: Path, orchestrator: subprocess.Popen[bytes]) -> No
 
 async def test_what_cannot_run_is_skipped_with_its_reason(tmp_path: Path) -> None:
     study = STUDY.replace("openvpn/aes-128-gcm", "ipip")
-    await start(study, "test.toml", tmp_path / "out", Wish(rounds=1, runtime=Runtime.NAMESPACE), Silent())
+    await start(study, "test.toml", tmp_path / "out", Wish(rounds=1, runtime="namespace"), Silent())
     with CampaignData(tmp_path / "out") as data:
         skipped = data.instances().filter(pl.col("status") == "skipped")
     if skipped.is_empty():
