@@ -1,0 +1,179 @@
+"""How much of the variance each factor and each two together explain: an analysis of variance of logarithms.
+
+Sums of squares are of type II, each term after all others that don't contain it (F. Yates, Journal of the
+American Statistical Association 29, 1934; Ø. Langsrud, Statistics and Computing 13, 2003), so that it does
+not matter which factor is named first where cells are missing. They are differences between nested least
+squares, which are all made from one table of cross products: a million values take little more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse, special  # pyright: ignore[reportMissingTypeStubs]
+
+from tunnelbench.analysis.frames import POINT
+
+_sparse = cast(Any, sparse)
+
+MOST_LEVELS = 400
+"""Levels of an interaction; larger ones are left to the residual."""
+
+ROUND = "campaign_round"
+
+HARD = ("tunnel", "outer_ip", "clients", "gateway_os", "host_os", "mtu")
+"""Factors that vary from instance to instance; the others vary inside one."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one term explains."""
+
+    factors: tuple[str, ...]
+    """One, or two for an interaction."""
+    sum_of_squares: float
+    freedom: int
+    share: float
+    """Eta squared: of the whole sum of squares. With cells missing the shares need not add up to 1."""
+    f: float | None
+    """None where there is no residual."""
+    p_value: float | None
+
+
+@dataclass(frozen=True)
+class Effects:
+    """An analysis of variance."""
+
+    effects: tuple[Effect, ...]
+    """Those of factors first, then interactions, each by their share."""
+    residual_share: float
+    residual_freedom: int
+    n: int
+
+
+def effects(values: pl.DataFrame, metric: str = "throughput") -> Effects | None:
+    """The main effects and two-way interactions of everything that a campaign varied.
+
+    Takes `frames.instance_values`, of which it takes logarithms, so that effects are ratios. The factor
+    `tunnel` is VPN, suite and options together; plain IP counts as one. Rounds are a block: a main effect
+    without interactions. What is hard to change is tested against the spread of instances that were treated
+    alike, the rest against the residual (the split-plot design: D. C. Montgomery, Design and Analysis of
+    Experiments, 8th edition, 2013, section 14.5). Of factors that always vary together, the first stands for
+    all. None where nothing varies.
+    """
+    kept = values.filter(pl.col("metric") == metric, pl.col("value") > 0).with_columns(
+        pl.col("value").log(), tunnel=pl.concat_str("vpn", "suite", "options", separator=" ")
+    )
+    whole = [name for name in (*HARD, "runtime", *_EASY) if kept[name].n_unique() > 1]
+    if kept.height < 2 or not whole:
+        return None
+    found = anova(kept, "value", _terms(kept, whole))
+    hard = [name for name in whole if name in (*HARD, "runtime")]
+    instances = kept.group_by(ROUND, "instance", *hard).agg(pl.col("value").mean())
+    tested = anova(instances, "value", _terms(instances, hard)) if hard else None
+    own = {effect.factors: effect for effect in (tested.effects if tested else ())}
+    corrected = [
+        Effect(one.factors, one.sum_of_squares, one.freedom, one.share, by.f, by.p_value)
+        if (by := own.get(one.factors)) is not None
+        else one
+        for one in found.effects
+    ]
+    return Effects(tuple(corrected), found.residual_share, found.residual_freedom, found.n)
+
+
+_EASY = tuple(POINT)
+
+
+def _terms(values: pl.DataFrame, factors: Sequence[str]) -> list[tuple[str, ...]]:
+    """The round, every factor, and every two whose combinations are more than either's levels."""
+    combinations_of_levels = values.select(factors).unique()
+    count = {names: combinations_of_levels.select(names).n_unique() for names in _singles_and_pairs(factors)}
+    distinct = [
+        name
+        for place, name in enumerate(factors)
+        if not any(count[other, name] == count[name,] == count[other,] for other in factors[:place])
+    ]
+    terms: list[tuple[str, ...]] = [(ROUND,)] if values[ROUND].n_unique() > 1 else []
+    terms += [(name,) for name in distinct]
+    for pair in combinations(distinct, 2):
+        if max(count[name,] for name in pair) < count[pair] <= MOST_LEVELS:
+            terms.append(pair)
+    return terms
+
+
+def _singles_and_pairs(factors: Sequence[str]) -> list[tuple[str, ...]]:
+    return [*((name,) for name in factors), *combinations(factors, 2)]
+
+
+def anova(values: pl.DataFrame, response: str, terms: Sequence[tuple[str, ...]]) -> Effects:
+    """The analysis of variance of a column by terms of one or more columns."""
+    y = values[response].to_numpy().astype(np.float64)
+    y = y - y.mean()
+    blocks = [_indicators(values, term) for term in terms]
+    design = _sparse.hstack([np.ones((y.size, 1)), *blocks]).tocsr()
+    gram = np.asarray((design.T @ design).todense(), dtype=np.float64)
+    right = np.asarray(design.T @ y, dtype=np.float64).ravel()
+    total = float(y @ y)
+    ends = np.cumsum([1, *(block.shape[1] for block in blocks)])
+    columns = [list(range(ends[index], ends[index + 1])) for index in range(len(terms))]
+    contains = _containment(values, terms)
+
+    def fit(chosen: Sequence[int]) -> tuple[float, int]:
+        """Sum of squares explained and rank."""
+        places = np.array([0, *(place for index in chosen for place in columns[index])], dtype=np.intp)
+        return _explained(gram[np.ix_(places, places)], right[places])
+
+    everything = list(range(len(terms)))
+    explained, rank = fit(everything)
+    residual, freedom = max(total - explained, 0.0), int(y.size - rank)
+    found: list[Effect] = []
+    for index, term in enumerate(terms):
+        others = [other for other in everything if other != index and index not in contains[other]]
+        with_term, without = fit([*others, index]), fit(others)
+        square, own = max(with_term[0] - without[0], 0.0), with_term[1] - without[1]
+        f = p_value = None
+        if own > 0 and freedom > 0 and residual > 1e-12 * max(total, 1e-300):
+            f = (square / own) / (residual / freedom)
+            p_value = float(special.fdtrc(own, freedom, f))
+        found.append(Effect(term, square, own, square / total if total > 0 else 0.0, f, p_value))
+    found = [effect for effect in found if effect.freedom > 0]
+    found.sort(key=lambda effect: (len(effect.factors), -effect.share))
+    return Effects(tuple(found), residual / total if total > 0 else 0.0, freedom, int(y.size))
+
+
+def _containment(values: pl.DataFrame, terms: Sequence[tuple[str, ...]]) -> list[set[int]]:
+    """For each term those that its levels determine: an interaction its factors, a size its transport."""
+    names = list(dict.fromkeys(name for term in terms for name in term))
+    levels = values.select(names).unique()
+    counts = [levels.select(term).n_unique() for term in terms]
+    found: list[set[int]] = [set() for _ in terms]
+    for one, other in combinations(range(len(terms)), 2):
+        both = levels.select(list(dict.fromkeys([*terms[one], *terms[other]]))).n_unique()
+        if both == counts[one] > counts[other]:
+            found[one].add(other)
+        elif both == counts[other] > counts[one]:
+            found[other].add(one)
+    return found
+
+
+def _indicators(values: pl.DataFrame, term: tuple[str, ...]) -> Any:  # noqa: ANN401
+    """A column for each combination of levels: sparse, `[value, level]`."""
+    codes = values.select(pl.struct(term).rank("dense").alias("code"))["code"].to_numpy().astype(np.intp) - 1
+    ones = np.ones(codes.size)
+    return _sparse.csr_matrix(
+        (ones, (np.arange(codes.size), codes)), shape=(codes.size, int(codes.max()) + 1)
+    )
+
+
+def _explained(gram: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, int]:
+    """What least squares explain, from cross products that need not have full rank."""
+    eigenvalues, vectors = np.linalg.eigh(gram)
+    kept = eigenvalues > eigenvalues[-1] * gram.shape[0] * 1e-13
+    projected = vectors[:, kept].T @ right
+    return float((projected**2 / eigenvalues[kept]).sum()), int(kept.sum())

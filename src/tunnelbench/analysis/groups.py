@@ -1,0 +1,159 @@
+"""Tunnels that can't be told apart: Scott and Knott's tiers, and Friedman's test with Nemenyi's."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats  # pyright: ignore[reportMissingTypeStubs]
+
+from tunnelbench.analysis.frames import TREATMENT, TRIALS
+from tunnelbench.analysis.observations import PLACE, matrices
+
+SIGNIFICANCE = 0.05
+NEGLIGIBLE_EFFECT = 0.2
+"""Standard deviations; what Cohen calls less than small."""
+
+_stats = cast(Any, stats)
+
+GROUPS = pl.Schema(
+    {**{name: TRIALS[name] for name in (*PLACE, *TREATMENT)}, "mean": pl.Float64, "tier": pl.Int64}
+)
+"""Columns of `groups`."""
+
+
+def groups(values: pl.DataFrame, metric: str = "throughput", *, less_is_better: bool = False) -> pl.DataFrame:
+    """The tier of every treatment at its place, best first, from `frames.instance_values`.
+
+    Columns: those of `observations.PLACE`, those of `frames.TREATMENT`, `mean` (geometric, in the unit of the
+    metric) and `tier`: 1 for the best and those that can't be told from it, 2 for the next, and so on. Tiers
+    are Scott-Knott ESD's.
+    """
+    found: list[pl.DataFrame] = [pl.DataFrame(schema=GROUPS)]
+    for matrix in matrices(values, metric):
+        tiers = scott_knott(-matrix.values if less_is_better else matrix.values)
+        place = [pl.lit(value, TRIALS[column]).alias(column) for column, value in matrix.place.items()]
+        means = np.exp(np.nanmean(matrix.values, axis=0))
+        here = matrix.treatments.with_columns(
+            *place, pl.Series("mean", means), pl.Series("tier", tiers, pl.Int64)
+        )
+        order = pl.col("mean") if less_is_better else -pl.col("mean")
+        found.append(here.sort("tier", order).select(GROUPS.names()))
+    return pl.concat(found)
+
+
+def scott_knott(values: ArrayLike, significance: float = SIGNIFICANCE) -> list[int]:
+    """The tier of each column of `[round, treatment]`, 1 for the largest mean; NaN is missing.
+
+    A. J. Scott and M. Knott, A Cluster Analysis Method for Grouping Means in the Analysis of Variance,
+    Biometrics 30, 1974: the ordered means are split where the groups differ most, again and again, as long as
+    a likelihood ratio test says that they do. The error is that of a randomised block design, with rounds as
+    blocks. ESD (C. Tantithamthavorn and others, IEEE Transactions on Software Engineering 43, 2017):
+    neighbouring tiers that differ by less than 0.2 standard deviations are one. One tier without repeats.
+    """
+    matrix = np.asarray(values, dtype=np.float64)
+    columns = matrix.shape[1]
+    fit = _blocks_and_treatments(matrix)
+    if fit is None or columns < 2:
+        return [1] * columns
+    means, mean_square, freedom = fit
+    repeats = columns / float((1 / (~np.isnan(matrix)).sum(axis=0)).sum())
+    order = np.argsort(-means, kind="stable")
+    clusters = _split(means[order], mean_square / repeats, freedom, significance)
+    merged = _merge_negligible(means[order], clusters, math.sqrt(mean_square))
+    tiers = [0] * columns
+    for tier, cluster in enumerate(merged, 1):
+        for place in range(*cluster):
+            tiers[order[place]] = tier
+    return tiers
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Whether columns differ in their ranks within rows, and which two do."""
+
+    mean_ranks: NDArray[np.float64]
+    """1 is the largest."""
+    p_value: float
+    p_pairs: NDArray[np.float64]
+    """`[i, j]`: of Nemenyi's test; 1 on the diagonal."""
+
+
+def friedman(values: ArrayLike) -> Friedman | None:
+    """Friedman's test of `[round, treatment]` and Nemenyi's of every two; None for too few complete rows.
+
+    M. Friedman, Journal of the American Statistical Association 32, 1937; P. B. Nemenyi, Distribution-free
+    Multiple Comparisons, 1963; both as in J. Demsar, Journal of Machine Learning Research 7, 2006. Of ranks
+    alone, so with many treatments it takes many rounds. Needs two complete rows and three columns.
+    """
+    matrix = np.asarray(values, dtype=np.float64)
+    complete = matrix[~np.isnan(matrix).any(axis=1)]
+    rows, columns = complete.shape
+    if rows < 2 or columns < 3:
+        return None
+    ranks = np.asarray(_stats.rankdata(-complete, axis=1), dtype=np.float64).mean(axis=0)
+    apart = np.abs(np.subtract.outer(ranks, ranks)) / math.sqrt(columns * (columns + 1) / (6 * rows))
+    p_pairs = np.asarray(_stats.studentized_range.sf(apart * math.sqrt(2), columns, np.inf), dtype=np.float64)
+    np.fill_diagonal(p_pairs, 1.0)
+    p_value = float(_stats.friedmanchisquare(*complete.T).pvalue)
+    return Friedman(ranks, p_value, p_pairs)
+
+
+def _blocks_and_treatments(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, int] | None:
+    """Means of the columns adjusted for rows, mean square and degrees of freedom of the error."""
+    rows, columns = matrix.shape
+    row, column = np.nonzero(~np.isnan(matrix))
+    seen = matrix[row, column]
+    design = np.zeros((seen.size, rows + columns))
+    design[np.arange(seen.size), column] = 1
+    design[np.arange(seen.size), columns + row] = 1
+    coefficients, _, rank, _ = np.linalg.lstsq(design, seen, rcond=None)
+    freedom = int(seen.size - rank)
+    if freedom < 1:
+        return None
+    error = float(((seen - design @ coefficients) ** 2).sum())
+    return coefficients[:columns] + coefficients[columns:].mean(), error / freedom, freedom
+
+
+Cluster = tuple[int, int]
+"""First and one past the last of the ordered means."""
+
+
+def _split(means: NDArray[np.float64], variance: float, freedom: int, significance: float) -> list[Cluster]:
+    def split(start: int, end: int) -> list[Cluster]:
+        here = means[start:end]
+        count = here.size
+        if count < 2:
+            return [(start, end)]
+        sizes = np.arange(1, count)
+        left = np.cumsum(here)[:-1]
+        right = here.sum() - left
+        between = left**2 / sizes + right**2 / (count - sizes) - here.sum() ** 2 / count
+        best = int(np.argmax(between))
+        spread = float(((here - here.mean()) ** 2).sum())
+        estimate = (spread + freedom * variance) / (count + freedom)
+        if estimate <= 0:
+            return [(start, end)]
+        statistic = math.pi / (2 * (math.pi - 2)) * max(float(between[best]), 0.0) / estimate
+        if float(special.gammaincc(count / (math.pi - 2) / 2, statistic / 2)) > significance:
+            return [(start, end)]
+        middle = start + best + 1
+        return [*split(start, middle), *split(middle, end)]
+
+    return split(0, int(means.size))
+
+
+def _merge_negligible(means: NDArray[np.float64], clusters: list[Cluster], deviation: float) -> list[Cluster]:
+    merged = [clusters[0]]
+    for start, end in clusters[1:]:
+        last_start, last_end = merged[-1]
+        apart = float(means[last_start:last_end].mean() - means[start:end].mean())
+        if apart < NEGLIGIBLE_EFFECT * deviation:
+            merged[-1] = (last_start, end)
+        else:
+            merged.append((start, end))
+    return merged
