@@ -30,8 +30,9 @@ class Snapshot:
 
 async def snapshot(node: Node) -> Snapshot:
     """Takes the state of a node."""
-    processes, links, addresses, others, files = await asyncio.gather(
-        node.run("ps", "-e", "-o", "ppid=,comm="),
+    # Alone, since a program that only starts is still called as the agent that starts it.
+    processes = await node.run("ps", "-e", "-o", "ppid=,comm=")
+    links, addresses, others, files = await asyncio.gather(
         node.run("ip", "-o", "link", "show"),
         node.run("ip", "-o", "address", "show"),
         node.run("ip", "-force", "-batch", "-", check=False, input=_OTHERS),
@@ -40,7 +41,7 @@ async def snapshot(node: Node) -> Snapshot:
     names: Counter[str] = Counter()
     for line in processes.text.splitlines():
         parent, _, name = line.strip().partition(" ")
-        if parent not in ("0", _KERNEL_THREADS_PARENT) and name.strip() != "ps" and name.strip() != "ip":
+        if parent not in ("0", _KERNEL_THREADS_PARENT) and name.strip() != "ps":
             names[name.strip()] += 1
     lines = [*_links(links.text), *addresses.text.splitlines(), *others.text.splitlines()]
     # Link-local addresses come by themselves, a while after their links.
