@@ -91,15 +91,16 @@ def attempt_of(
     *,
     outer: Family | None = None,
     topology: str | None = None,
+    clients: int | None = None,
 ) -> Attempt:
-    """One suite of a VPN, with the default of all that is not named."""
+    """One suite of a VPN, with the default of all that is not named; of clients in remote access two."""
     where = topology or home(tunnel)
     treatment = Treatment(
         vpn=tunnel.name,
         suite=suite,
         options=options,
         outer_ip=(outer or tunnel.default_outer).value,
-        clients=_CLIENTS if where == "remote-access" else 1,
+        clients=clients or (_CLIENTS if where == "remote-access" else 1),
         gateway_os=image,
         host_os=image,
         mtu=1500,

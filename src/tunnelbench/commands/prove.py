@@ -25,6 +25,7 @@ from tunnelbench.campaign.proving import (
     whole_matrix,
 )
 from tunnelbench.commands.matrix import Book, as_row
+from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.study.catalogue import Choice
 from tunnelbench.tunnels import all_tunnels
@@ -52,6 +53,10 @@ def prove_command(
     at_once: Annotated[
         int, typer.Option(min=1, max=16, help="How many to try at the same time, each in a lab of its own.")
     ] = 1,
+    clients: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Try each as remote access, with so many clients of one gateway."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Write what was found to this file as JSON; what it has of other attempts stays."),
@@ -64,7 +69,9 @@ def prove_command(
     suite of each VPN does, the others come up once. Succeeds where nothing fails.
     """
     chosen = image or [images.DEFAULT_IMAGE]
-    attempts = [attempt for name in chosen for attempt in _attempts(tunnels or [], name, matrix)]
+    if clients and (matrix or not tunnels):
+        raise UserError("a number of clients is for VPNs that are named, and not for a matrix")
+    attempts = [attempt for name in chosen for attempt in _attempts(tunnels or [], name, matrix, clients)]
     book = Book.open(out) if out is not None else None
     findings = asyncio.run(_try_all(attempts, at_once, book))
     if as_json:
@@ -74,13 +81,24 @@ def prove_command(
     raise typer.Exit(1 if any(finding.outcome == "fails" for finding in findings) else 0)
 
 
-def _attempts(patterns: list[str], image: str, matrix: bool) -> Iterable[Attempt]:
+def _attempts(patterns: list[str], image: str, matrix: bool, clients: int | None) -> Iterable[Attempt]:
     if not patterns:
         return whole_matrix(all_tunnels(), image) if matrix else usual_attempts(all_tunnels(), image)
     choices = [choice for pattern in patterns for choice in _choices(pattern)]
     if matrix:
         return whole_matrix(dict.fromkeys(choice.vpn for choice in choices), image)
-    return [attempt_of(all_tunnels()[choice.vpn], image, choice.suite, choice.options) for choice in choices]
+    topology = "remote-access" if clients else None
+    return [
+        attempt_of(
+            all_tunnels()[choice.vpn],
+            image,
+            choice.suite,
+            choice.options,
+            topology=topology,
+            clients=clients,
+        )
+        for choice in choices
+    ]
 
 
 def _choices(pattern: str) -> Iterable[Choice]:
