@@ -7,11 +7,12 @@ tunnel itself, only that of PPP. The interface has an MTU of 1400 bytes, four le
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from tunnelbench.overhead import Encapsulation
 from tunnelbench.overhead.layers import ipv4
-from tunnelbench.tunnels import pppd, xl2tpd
+from tunnelbench.tunnels import ppp_links, pppd, xl2tpd
 from tunnelbench.tunnels.base import (
     Established,
     Gateway,
@@ -22,6 +23,7 @@ from tunnelbench.tunnels.base import (
     Variant,
     options,
 )
+from tunnelbench.tunnels.ppp_links import Link
 
 
 class L2tp(Tunnel):
@@ -31,6 +33,7 @@ class L2tp(Tunnel):
     title = "L2TP"
     suites = pppd.MPPE_SUITES
     options = options(pppd.AUTHENTICATION, pppd.COMPRESSION, xl2tpd.DATA_PLANE)
+    topologies = frozenset({"site-to-site", "host-to-host", "remote-access"})
 
     def in_kernel(self, variant: Variant) -> bool:
         """As its option says."""
@@ -48,20 +51,13 @@ class L2tp(Tunnel):
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
     ) -> Established:
         """Starts xl2tpd on both gateways, then has the left one dial."""
-        negotiation = _negotiation(variant)
-        session = await xl2tpd.dial(left, right, negotiation, variant["data-plane"], cleanup)
+        return await _dial([ppp_links.between_sites(left, right)], variant, cleanup)
 
-        async def read_back() -> ReadBack:
-            return session.read_back()
-
-        return Established(
-            wire=frozenset({f"ipv4 udp {xl2tpd.PORT}"}),
-            read_back=read_back,
-            programs=session.programs,
-            facts={**negotiation.facts, "data-plane": variant["data-plane"]},
-            compresses=negotiation.compression != "none",
-            handshake_seconds=session.handshake_seconds,
-        )
+    async def serve(
+        self, server: Gateway, clients: Sequence[Gateway], variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
+        """Starts xl2tpd everywhere, then has all clients dial, who are given their inside addresses."""
+        return await _dial(ppp_links.of_clients(server, clients), variant, cleanup)
 
     def encapsulation(self, variant: Variant) -> Encapsulation:
         """UDP, L2TP without optional fields, PPP with address and control."""
@@ -74,6 +70,23 @@ class L2tp(Tunnel):
 
 
 TUNNEL = L2tp()
+
+
+async def _dial(links: Sequence[Link], variant: Variant, cleanup: AsyncExitStack) -> Established:
+    negotiation = _negotiation(variant)
+    sessions = await xl2tpd.dial(links, negotiation, variant["data-plane"], cleanup)
+
+    async def read_back() -> ReadBack:
+        return sessions.read_back()
+
+    return Established(
+        wire=frozenset({f"ipv4 udp {xl2tpd.PORT}"}),
+        read_back=read_back,
+        programs=sessions.programs,
+        facts={**negotiation.facts, "data-plane": variant["data-plane"]},
+        compresses=negotiation.compression != "none",
+        handshake_seconds=sessions.handshake_seconds,
+    )
 
 
 def _negotiation(variant: Variant) -> pppd.Negotiation:

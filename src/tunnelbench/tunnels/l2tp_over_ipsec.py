@@ -7,13 +7,15 @@ are those of IPsec; PPP itself encrypts nothing here, though it can compress and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Encapsulation, Oversize
 from tunnelbench.overhead.layers import esp, ipv4, udp
-from tunnelbench.tunnels import pppd, strongswan, strongswan_read_back, xfrm, xl2tpd
+from tunnelbench.tunnels import ppp_links, pppd, strongswan, strongswan_read_back, xfrm, xl2tpd
+from tunnelbench.tunnels import strongswan_remote_access as remote_access
 from tunnelbench.tunnels.base import (
     Established,
     Gateway,
@@ -27,8 +29,10 @@ from tunnelbench.tunnels.base import (
 )
 from tunnelbench.tunnels.ipsec_refusals import refusal_of_ike_version
 from tunnelbench.tunnels.ipsec_suites import as_esp
+from tunnelbench.tunnels.ppp_links import Link
 from tunnelbench.tunnels.strongswan_configuration import Child, Connection, Protection
-from tunnelbench.tunnels.strongswan_daemon import PROGRAMS, protect
+from tunnelbench.tunnels.strongswan_daemon import PROGRAMS, Protected, protect
+from tunnelbench.tunnels.strongswan_remote_access import Served
 
 _IKE = strongswan.TUNNEL.options
 _L2TP = Child("l2tp", lambda _site: f"dynamic[udp/{xl2tpd.PORT}]")
@@ -49,6 +53,7 @@ class L2tpOverIpsec(Tunnel):
         pppd.COMPRESSION,
         xl2tpd.DATA_PLANE,
     )
+    topologies = frozenset({"site-to-site", "host-to-host", "remote-access"})
 
     def in_kernel(self, variant: Variant) -> bool:
         """As its option says."""
@@ -67,31 +72,19 @@ class L2tpOverIpsec(Tunnel):
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
     ) -> Established:
         """Has strongSwan protect L2TP, then the left gateway dial."""
-        negotiation = _negotiation(variant)
         protected = await protect(left, right, _protection(variant), cleanup)
-        session = await xl2tpd.dial(left, right, negotiation, variant["data-plane"], cleanup)
-        ike_seconds = protected.handshake_seconds
+        read_ipsec = partial(strongswan_read_back.read_back, protected)
+        return await _dial([ppp_links.between_sites(left, right)], protected, read_ipsec, variant, cleanup)
 
-        async def read_back() -> ReadBack:
-            return _both(await strongswan_read_back.read_back(protected), session.read_back())
-
-        return Established(
-            wire=frozenset({"ipv4 udp 4500" if variant["nat-traversal"] == "yes" else "ipv4 esp"}),
-            read_back=read_back,
-            programs=(*protected.programs, *session.programs),
-            facts={
-                "IKE version": variant["version"],
-                "DH group": variant["group"],
-                "protocol": "esp",
-                "mode": "transport",
-                "NAT traversal": variant["nat-traversal"],
-                **_facts(negotiation.facts),
-                "data-plane": variant["data-plane"],
-            },
-            compresses=negotiation.compression != "none",
-            rekey=protected.rekey,
-            handshake_seconds=None if ike_seconds is None else ike_seconds + session.handshake_seconds,
+    async def serve(
+        self, server: Gateway, clients: Sequence[Gateway], variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
+        """Has strongSwan protect L2TP with each client, then all dial and are given their addresses."""
+        served = await remote_access.serve(
+            server, clients, _protection(variant), cleanup, gives_addresses=False
         )
+        links = ppp_links.of_clients(server, clients)
+        return await _dial(links, served, served.read_back, variant, cleanup)
 
     def encapsulation(self, variant: Variant) -> Encapsulation:
         """ESP around UDP, L2TP and PPP; the kernel fragments what gets too large in the end."""
@@ -107,6 +100,38 @@ class L2tpOverIpsec(Tunnel):
 
 
 TUNNEL = L2tpOverIpsec()
+
+
+async def _dial(
+    links: Sequence[Link],
+    protected: Protected | Served,
+    read_ipsec: Callable[[], Awaitable[ReadBack]],
+    variant: Variant,
+    cleanup: AsyncExitStack,
+) -> Established:
+    negotiation, ike_seconds = _negotiation(variant), protected.handshake_seconds
+    sessions = await xl2tpd.dial(links, negotiation, variant["data-plane"], cleanup)
+
+    async def read_back() -> ReadBack:
+        return _both(await read_ipsec(), sessions.read_back())
+
+    return Established(
+        wire=frozenset({"ipv4 udp 4500" if variant["nat-traversal"] == "yes" else "ipv4 esp"}),
+        read_back=read_back,
+        programs=(*protected.programs, *sessions.programs),
+        facts={
+            "IKE version": variant["version"],
+            "DH group": variant["group"],
+            "protocol": "esp",
+            "mode": "transport",
+            "NAT traversal": variant["nat-traversal"],
+            **_facts(negotiation.facts),
+            "data-plane": variant["data-plane"],
+        },
+        compresses=negotiation.compression != "none",
+        rekey=protected.rekey,
+        handshake_seconds=None if ike_seconds is None else ike_seconds + sessions.handshake_seconds,
+    )
 
 
 def _negotiation(variant: Variant) -> pppd.Negotiation:

@@ -1,4 +1,4 @@
-"""PPP between two gateways, for the VPNs that carry its frames: pppd at both ends (RFC 1661).
+"""PPP between gateways, for the VPNs that carry its frames: pppd at both ends (RFC 1661).
 
 One end is the server: it asks the other one who it is and tells it its address. Both keep their files in
 one directory and their secrets where pppd alone looks for them, and tell what they negotiate in a log.
@@ -165,9 +165,9 @@ def lines(all_lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in all_lines).encode()
 
 
-def log_file(directory: str) -> str:
+def log_file(directory: str, name: str = "pppd") -> str:
     """Where a pppd that another daemon starts is to write its log."""
-    return f"{directory}/pppd.log"
+    return f"{directory}/{name}.log"
 
 
 @dataclass(frozen=True)
@@ -208,9 +208,9 @@ rm -f /run/pppd2.tdb /run/pppd/pppd2.tdb
 """
 
 
-async def watch(end: Gateway, directory: str, cleanup: AsyncExitStack) -> Program:
+async def watch(end: Gateway, directory: str, cleanup: AsyncExitStack, name: str = "pppd") -> Program:
     """Prints pppd's log as it grows."""
-    path = log_file(directory)
+    path = log_file(directory, name)
     await end.node.write_file(path, b"", 0o600)
     return await start_daemon(end.node, cleanup, "tail", "--follow", "--lines=+1", path)
 
@@ -221,9 +221,9 @@ async def wait_until_up(log: Program, timeout: float) -> None:
         await log.line(pattern, timeout)
 
 
-async def guard(end: Gateway, cleanup: AsyncExitStack) -> Program:
-    """A program that ends when pppd does."""
-    process = (await end.node.read_file(f"/run/{INTERFACE}.pid")).decode().strip()
+async def guard(end: Gateway, interface: str, cleanup: AsyncExitStack) -> Program:
+    """A program that ends when the pppd of an interface does."""
+    process = (await end.node.read_file(f"/run/{interface}.pid")).decode().strip()
     return await start_daemon(end.node, cleanup, "tail", "--follow", f"--pid={process}", "/dev/null")
 
 

@@ -72,7 +72,7 @@ class Pptp(Tunnel):
         for log in (client, server_log):
             await pppd.wait_until_up(log, READY_SECONDS)
         handshake_seconds = asyncio.get_running_loop().time() - began
-        session = await pppd.guard(right, cleanup)
+        session = await pppd.guard(right, pppd.INTERFACE, cleanup)
         for end in (left, right):
             await end.route_to_peer(cleanup, interface=pppd.INTERFACE)
 

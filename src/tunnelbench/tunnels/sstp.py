@@ -12,13 +12,16 @@ repaired soon after (it looks for the protocol by name, and never takes what it 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
+from tunnelbench.lab.program import Program
+from tunnelbench.lab.together import together
 from tunnelbench.overhead import Encapsulation
 from tunnelbench.overhead.layers import header, ipv4, tcp, tls_record
-from tunnelbench.tunnels import pppd
+from tunnelbench.tunnels import ppp_links, pppd
 from tunnelbench.tunnels.base import (
     Established,
     Gateway,
@@ -33,7 +36,7 @@ from tunnelbench.tunnels.base import (
 )
 from tunnelbench.tunnels.certificates import Authority
 from tunnelbench.tunnels.daemons import place_files, printed, start_daemon
-from tunnelbench.tunnels.point_to_point import INNER_ADDRESSES
+from tunnelbench.tunnels.ppp_links import Link
 
 DIRECTORY = "/run/sstp"
 SOCKETS = "/run/sstpc"
@@ -97,6 +100,7 @@ class Sstp(Tunnel):
     title = "SSTP"
     suites = _SUITES
     options = options(pppd.COMPRESSION)
+    topologies = frozenset({"site-to-site", "host-to-host", "remote-access"})
 
     def in_kernel(self, variant: Variant) -> bool:
         """Never."""
@@ -118,46 +122,13 @@ class Sstp(Tunnel):
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack
     ) -> Established:
         """Starts sstp-server on the right gateway, then pppd with sstpc on the left one."""
-        suite, authority = _as_tls(variant.suite), Authority()
-        secret = pppd.Secret.fresh(left, str(INNER_ADDRESSES[0].ipv4.ip))
-        for end in (right, left):
-            await pppd.place_secrets(end.node, [secret], cleanup)
-        await place_files(right.node, DIRECTORY, _server_files(right, variant, authority), cleanup)
-        server_log = await pppd.watch(right, DIRECTORY, cleanup)
-        server = await start_daemon(
-            right.node, cleanup, *_server_command(right, suite), environment=_ENVIRONMENT
-        )
-        await server.line("Listening on", READY_SECONDS)
-        files = {
-            "authority.pem": authority.certificate,
-            "options": pppd.lines(_client_options(left, variant)),
-        }
-        await place_files(left.node, DIRECTORY, files, cleanup)
-        await place_files(left.node, SOCKETS, {}, cleanup)
-        began = asyncio.get_running_loop().time()
-        client = await start_daemon(left.node, cleanup, "pppd", "file", f"{DIRECTORY}/options")
-        for log in (client, server_log):
-            await pppd.wait_until_up(log, READY_SECONDS)
-        # Until the client has bound its keys to TLS, packets are dropped.
-        await server.line("Connection established", READY_SECONDS)
-        handshake_seconds = asyncio.get_running_loop().time() - began
-        session = await pppd.guard(right, cleanup)
-        for end in (left, right):
-            await end.route_to_peer(cleanup, interface=pppd.INTERFACE)
+        return await _connect([ppp_links.between_sites(left, right)], variant, cleanup)
 
-        async def read_back() -> ReadBack:
-            ppp = ReadBack.agreed(pppd.read_log(printed(log)) for log in (client, server_log))
-            return read_cipher(printed(server), ppp)
-
-        negotiation = _negotiation(variant)
-        return Established(
-            wire=frozenset({f"ipv4 tcp {PORT}"}),
-            read_back=read_back,
-            programs=(client, server, session),
-            facts={**negotiation.facts, "TLS version": suite.version},
-            compresses=negotiation.compression != "none",
-            handshake_seconds=handshake_seconds,
-        )
+    async def serve(
+        self, server: Gateway, clients: Sequence[Gateway], variant: Variant, cleanup: AsyncExitStack
+    ) -> Established:
+        """Starts sstp-server, then pppd with sstpc on all clients, who are given their inside addresses."""
+        return await _connect(ppp_links.of_clients(server, clients), variant, cleanup)
 
     def encapsulation(self, variant: Variant) -> Encapsulation:
         """A record of TLS for each frame of PPP."""
@@ -173,6 +144,73 @@ class Sstp(Tunnel):
 TUNNEL = Sstp()
 
 
+async def _connect(links: Sequence[Link], variant: Variant, cleanup: AsyncExitStack) -> Established:
+    authority, negotiation = Authority(), _negotiation(variant)
+    server, server_logs = await _start_server(links, variant, authority, cleanup)
+    calls = (
+        _call(link, variant, authority, server, log, cleanup)
+        for link, log in zip(links, server_logs, strict=True)
+    )
+    called = await together(*calls)
+    clients = [client for client, _ in called]
+    guards = [await pppd.guard(link.server, link.server_interface, cleanup) for link in links]
+    await ppp_links.route(links, server, READY_SECONDS, cleanup)
+
+    async def read_back() -> ReadBack:
+        ppp = ReadBack.agreed(pppd.read_log(printed(log)) for log in (*clients, *server_logs))
+        return read_ciphers(printed(server), ppp, len(links))
+
+    return Established(
+        wire=frozenset({f"ipv4 tcp {PORT}"}),
+        read_back=read_back,
+        programs=(*clients, server, *guards),
+        facts={**negotiation.facts, "TLS version": _as_tls(variant.suite).version},
+        compresses=negotiation.compression != "none",
+        handshake_seconds=max(seconds for _, seconds in called),
+    )
+
+
+async def _start_server(
+    links: Sequence[Link], variant: Variant, authority: Authority, cleanup: AsyncExitStack
+) -> tuple[Program, Sequence[Program]]:
+    """The server once it listens, and what its pppd will say of each link."""
+    end = links[0].server
+    await pppd.place_secrets(end.node, [link.secret for link in links], cleanup)
+    await place_files(end.node, DIRECTORY, _server_files(links, variant, authority), cleanup)
+    await end.node.write_file(_PPPD, _PPPD_OF_CLIENT, 0o700)
+    logs = [await pppd.watch(end, DIRECTORY, cleanup, link.name) for link in links]
+    command = _server_command(end, _as_tls(variant.suite))
+    server = await start_daemon(end.node, cleanup, *command, environment=_ENVIRONMENT)
+    await server.line("Listening on", READY_SECONDS)
+    return server, logs
+
+
+async def _call(
+    link: Link,
+    variant: Variant,
+    authority: Authority,
+    server: Program,
+    server_log: Program,
+    cleanup: AsyncExitStack,
+) -> tuple[Program, float]:
+    """Has a client call; returns its pppd, and the seconds until packets go through."""
+    node = link.client.node
+    files = {
+        "authority.pem": authority.certificate,
+        "options": pppd.lines(_client_options(link.client, variant)),
+    }
+    await pppd.place_secrets(node, [link.secret], cleanup)
+    await place_files(node, DIRECTORY, files, cleanup)
+    await place_files(node, SOCKETS, {}, cleanup)
+    began = asyncio.get_running_loop().time()
+    client = await start_daemon(node, cleanup, "pppd", "file", f"{DIRECTORY}/options")
+    for log in (client, server_log):
+        await pppd.wait_until_up(log, READY_SECONDS)
+    # Until the client has bound its keys to TLS, packets are dropped.
+    await server.line(rf"/{re.escape(str(link.client.outside))}:\d+\] Connection established", READY_SECONDS)
+    return client, asyncio.get_running_loop().time() - began
+
+
 def _as_tls(suite: Suite) -> TlsSuite:
     assert isinstance(suite, TlsSuite)
     return suite
@@ -181,6 +219,13 @@ def _as_tls(suite: Suite) -> TlsSuite:
 def _negotiation(variant: Variant) -> pppd.Negotiation:
     return pppd.Negotiation(compression=variant["compression"])
 
+
+_PPPD = f"{DIRECTORY}/pppd"
+_PPPD_OF_CLIENT = f"""\
+#!/bin/sh
+exec /usr/sbin/pppd "$@" ${{SSTP_REMOTE_HOST:+file {DIRECTORY}/$SSTP_REMOTE_HOST}}
+""".encode()
+"""The server has one file of options for all clients; here each has one of its own, named by its address."""
 
 _ENVIRONMENT = {"OPENSSL_CONF": f"{DIRECTORY}/openssl.cnf", "TMPDIR": DIRECTORY}
 
@@ -191,20 +236,24 @@ def _server_command(end: Gateway, suite: TlsSuite) -> tuple[str, ...]:
     return (
         *("python3", f"{DIRECTORY}/server.py", "--listen", str(end.outside), "--listen-port", str(PORT)),
         *("--pem-cert", f"{DIRECTORY}/certificate.pem", "--pem-key", f"{DIRECTORY}/key.pem"),
-        *("--pppd-config", f"{DIRECTORY}/options", "--local", str(INNER_ADDRESSES[1].ipv4.ip), *ciphers),
+        *("--pppd", _PPPD, "--pppd-config", "/dev/null", "--local", ppp_links.SERVER_ADDRESS, *ciphers),
     )
 
 
-def _server_files(end: Gateway, variant: Variant, authority: Authority) -> dict[str, bytes]:
+def _server_files(links: Sequence[Link], variant: Variant, authority: Authority) -> dict[str, bytes]:
     # The client looks for the address that it connects to.
-    identity = authority.issue(str(end.outside), "server")
-    log = f"logfile {pppd.log_file(DIRECTORY)}"
+    identity = authority.issue(str(links[0].server.outside), "server")
+    negotiation = _negotiation(variant)
+    options = {
+        str(link.client.outside): pppd.lines([*link.options_of_server(negotiation, DIRECTORY), pppd.NO_LOCK])
+        for link in links
+    }
     return {
         "server.py": _SERVER.encode(),
         "certificate.pem": identity.certificate,
         "key.pem": identity.key,
         "openssl.cnf": pppd.lines(_openssl_configuration(_as_tls(variant.suite))),
-        "options": pppd.lines([*pppd.options(_negotiation(variant), end, server=True), pppd.NO_LOCK, log]),
+        **options,
     }
 
 
@@ -224,10 +273,11 @@ def _client_options(end: Gateway, variant: Variant) -> Iterator[str]:
     yield "nodetach"
 
 
-def read_cipher(server: str, ppp: ReadBack) -> ReadBack:
-    """The suite that the server's TLS says is in use with its newest client, beside what PPP says."""
-    said = [line for line in server.splitlines() if " cipher " in line][-1:]
-    version, _, name = said[0].partition(" cipher ") if said else ("", "", "")
+def read_ciphers(server: str, ppp: ReadBack, clients: int = 1) -> ReadBack:
+    """The suite that the server's TLS says is in use with so many clients, beside what PPP says."""
+    said = [line for line in server.splitlines() if " cipher " in line]
+    in_use = set(said) if len(said) >= clients else set[str]()
+    version, _, name = in_use.pop().partition(" cipher ") if len(in_use) == 1 else ("", "", "")
     suite = next((suite.name for suite in _SUITES.values() if _as_tls(suite).openssl == name), None)
     return ReadBack(
         suite if ppp.suite == "none" else None,

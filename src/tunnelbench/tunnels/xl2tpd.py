@@ -1,20 +1,25 @@
-"""xl2tpd on two gateways: an L2TP session with PPP in it, for all VPNs that have one (RFC 2661)."""
+"""xl2tpd on gateways: L2TP sessions with PPP in them, for all VPNs that have one (RFC 2661).
+
+A server has an LNS for each client, which it knows by its address on the wire.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from tunnelbench.lab.features import Feature, Needs
 from tunnelbench.lab.program import Program
+from tunnelbench.lab.together import together
 from tunnelbench.overhead import Layer
 from tunnelbench.overhead.layers import l2tp, udp
-from tunnelbench.tunnels import pppd
+from tunnelbench.tunnels import ppp_links, pppd
 from tunnelbench.tunnels.base import Gateway, Option, ReadBack
 from tunnelbench.tunnels.daemons import all_print, place_files, printed, start_daemon
-from tunnelbench.tunnels.point_to_point import INNER_ADDRESSES
+from tunnelbench.tunnels.ppp_links import Link
 
 DIRECTORY = "/run/xl2tpd"
 PORT = 1701
@@ -36,26 +41,35 @@ _COMMAND = (
 
 
 @dataclass(frozen=True)
-class Session:
-    """An L2TP session that is up, with PPP in it."""
+class End:
+    """One end of a session: xl2tpd, and what its pppd says."""
 
-    daemons: Sequence[Program]
-    logs: Sequence[Program]
-    """What pppd says, in the same order."""
+    daemon: Program
+    log: Program
+
+    def read_back(self) -> ReadBack:
+        """What both say."""
+        return read_logs(printed(self.daemon), printed(self.log))
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """L2TP sessions that are up, with PPP in them."""
+
+    ends: Sequence[End]
     guards: Sequence[Program]
     """Programs that end when a pppd does."""
     handshake_seconds: float
-    """From the first message until PPP has its addresses at both ends."""
+    """From a client's first message until PPP has its addresses at both ends, the longest of all clients."""
 
     @property
     def programs(self) -> Sequence[Program]:
         """All that must live."""
-        return (*self.daemons, *self.guards)
+        return (*dict.fromkeys(end.daemon for end in self.ends), *self.guards)
 
     def read_back(self) -> ReadBack:
-        """What both ends say."""
-        ends = zip(self.daemons, self.logs, strict=True)
-        return ReadBack.agreed(read_logs(printed(daemon), printed(log)) for daemon, log in ends)
+        """What all ends say."""
+        return ReadBack.agreed(end.read_back() for end in self.ends)
 
 
 def needs(negotiation: pppd.Negotiation, data_plane: str) -> Needs:
@@ -71,37 +85,18 @@ def layers(negotiation: pppd.Negotiation) -> tuple[Layer, ...]:
 
 
 async def dial(
-    client: Gateway,
-    server: Gateway,
-    negotiation: pppd.Negotiation,
-    data_plane: str,
-    cleanup: AsyncExitStack,
-) -> Session:
-    """Starts xl2tpd at both ends, has the client dial, and routes both sites over PPP."""
-    secret = pppd.Secret.fresh(client, str(INNER_ADDRESSES[0].ipv4.ip))
-    daemons: list[Program] = []
-    logs: list[Program] = []
-    for end in (server, client):
-        await pppd.place_secrets(end.node, [secret], cleanup)
-        log = f"logfile {pppd.log_file(DIRECTORY)}"
-        files = {
-            "xl2tpd.conf": pppd.lines(_configuration(end, data_plane, server=end is server)),
-            "options": pppd.lines([*pppd.options(negotiation, end, server=end is server), log]),
-        }
-        await place_files(end.node, DIRECTORY, files, cleanup)
-        logs.append(await pppd.watch(end, DIRECTORY, cleanup))
-        daemons.append(await start_daemon(end.node, cleanup, *_COMMAND))
+    links: Sequence[Link], negotiation: pppd.Negotiation, data_plane: str, cleanup: AsyncExitStack
+) -> Sessions:
+    """Starts xl2tpd at all ends, has all clients dial at once, and leads traffic into PPP."""
+    at_server = await _start_server(links, negotiation, data_plane, cleanup)
+    at_clients = [await _start_client(link, negotiation, data_plane, cleanup) for link in links]
+    daemons = [at_server[0].daemon, *(end.daemon for end in at_clients)]
     await all_print("Listening on IP address", daemons, READY_SECONDS)
-    began = asyncio.get_running_loop().time()
-    await client.node.run("tee", f"{DIRECTORY}/control", input=b"c tunnel")
-    await all_print("Call established", daemons, READY_SECONDS)
-    for log in logs:
-        await pppd.wait_until_up(log, READY_SECONDS)
-    handshake_seconds = asyncio.get_running_loop().time() - began
-    guards = [await pppd.guard(end, cleanup) for end in (server, client)]
-    for end in (server, client):
-        await end.route_to_peer(cleanup, interface=pppd.INTERFACE)
-    return Session(daemons, logs, guards, handshake_seconds)
+    dialled = (_dial(*ends) for ends in zip(links, at_clients, at_server, strict=True))
+    handshakes = await together(*dialled)
+    guards = [guard for link in links for guard in await link.guards(cleanup)]
+    await ppp_links.route(links, daemons[0], READY_SECONDS, cleanup)
+    return Sessions([*at_server, *at_clients], guards, max(handshakes))
 
 
 def read_logs(xl2tpd: str, ppp: str) -> ReadBack:
@@ -111,19 +106,70 @@ def read_logs(xl2tpd: str, ppp: str) -> ReadBack:
     return ReadBack(found.suite, found.text, {**found.facts, "data-plane": plane})
 
 
-def _configuration(end: Gateway, data_plane: str, *, server: bool) -> Iterator[str]:
+async def _start_server(
+    links: Sequence[Link], negotiation: pppd.Negotiation, data_plane: str, cleanup: AsyncExitStack
+) -> Sequence[End]:
+    """The ends of all links in their order."""
+    server = links[0].server
+    await pppd.place_secrets(server.node, [link.secret for link in links], cleanup)
+    files = {"xl2tpd.conf": pppd.lines(_configuration_of_server(server, links, data_plane))} | {
+        f"{link.name}.options": pppd.lines(link.options_of_server(negotiation, DIRECTORY)) for link in links
+    }
+    await place_files(server.node, DIRECTORY, files, cleanup)
+    logs = [await pppd.watch(server, DIRECTORY, cleanup, link.name) for link in links]
+    daemon = await start_daemon(server.node, cleanup, *_COMMAND)
+    return [End(daemon, log) for log in logs]
+
+
+async def _start_client(
+    link: Link, negotiation: pppd.Negotiation, data_plane: str, cleanup: AsyncExitStack
+) -> End:
+    client = link.client
+    await pppd.place_secrets(client.node, [link.secret], cleanup)
+    options = (*pppd.options(negotiation, client, server=False), f"logfile {pppd.log_file(DIRECTORY)}")
+    files = {
+        "xl2tpd.conf": pppd.lines(_configuration_of_client(client, data_plane)),
+        "options": pppd.lines(options),
+    }
+    await place_files(client.node, DIRECTORY, files, cleanup)
+    log = await pppd.watch(client, DIRECTORY, cleanup)
+    return End(await start_daemon(client.node, cleanup, *_COMMAND), log)
+
+
+async def _dial(link: Link, at_client: End, at_server: End) -> float:
+    """Has a client dial; returns the seconds until PPP has its addresses at both ends."""
+    began = asyncio.get_running_loop().time()
+    await link.client.node.run("tee", f"{DIRECTORY}/control", input=b"c tunnel")
+    for end, peer in ((at_client, link.client.peer_outside), (at_server, link.client.outside)):
+        await end.daemon.line(rf"Call established with {re.escape(str(peer))},", READY_SECONDS)
+    for end in (at_server, at_client):
+        await pppd.wait_until_up(end.log, READY_SECONDS)
+    return asyncio.get_running_loop().time() - began
+
+
+def _configuration_of_server(server: Gateway, links: Sequence[Link], data_plane: str) -> Iterator[str]:
+    yield from _global(server, data_plane)
+    for link in links:
+        yield f"[lns {link.name}]"
+        yield f"lac = {link.client.outside}"
+        # The address of each client stands with its password.
+        yield "assign ip = no"
+        yield f"local ip = {ppp_links.SERVER_ADDRESS}"
+        yield f"name = {server.site.gateway}"
+        yield f"pppoptfile = {DIRECTORY}/{link.name}.options"
+
+
+def _configuration_of_client(client: Gateway, data_plane: str) -> Iterator[str]:
+    yield from _global(client, data_plane)
+    yield "[lac tunnel]"
+    yield f"lns = {client.peer_outside}"
+    yield f"name = {client.site.gateway}"
+    yield f"pppoptfile = {DIRECTORY}/options"
+
+
+def _global(end: Gateway, data_plane: str) -> Iterator[str]:
     yield "[global]"
     yield f"listen-addr = {end.outside}"
     yield f"port = {PORT}"
     if data_plane == "user-space":
         yield "force userspace = yes"
-    if server:
-        yield "[lns default]"
-        # The address of each client stands with its password.
-        yield "assign ip = no"
-        yield f"local ip = {INNER_ADDRESSES[1].ipv4.ip}"
-    else:
-        yield "[lac tunnel]"
-        yield f"lns = {end.peer_outside}"
-    yield f"name = {end.site.gateway}"
-    yield f"pppoptfile = {DIRECTORY}/options"
