@@ -18,6 +18,7 @@ from tunnelbench.commands.lab import lab_app
 from tunnelbench.commands.list import list_app
 from tunnelbench.commands.overhead import overhead_command
 from tunnelbench.commands.prove import prove_command
+from tunnelbench.commands.reproduce import reproduce_command
 from tunnelbench.commands.run import report_command, resume_command, run_command
 from tunnelbench.commands.study import study_app
 from tunnelbench.errors import UserError
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("run")(run_command)
 app.command("resume")(resume_command)
 app.command("report")(report_command)
+app.command("reproduce")(reproduce_command)
 app.command("compare")(compare_command)
 app.command("doctor")(doctor_command)
 app.command("prove")(prove_command)

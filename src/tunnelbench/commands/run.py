@@ -50,8 +50,8 @@ def run_command(
 ) -> None:
     """Run a study: measure, prove, store, and write the report."""
     path = resolve(study)
-    wish = Wish(rounds, _seconds(budget), parse_runtime_choice(runtime), profile=profile)
-    directory = out or Path(f"{path.stem}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
+    wish = Wish(rounds, seconds_of(budget), parse_runtime_choice(runtime), profile=profile)
+    directory = out or usual_directory(path)
     _run(lambda view: start(read_text(path), str(path), directory, wish, view), directory, as_json)
 
 
@@ -71,8 +71,13 @@ def report_command(
     _report(directory, Console(stderr=True), as_json)
 
 
-def _run(campaign: Campaign, directory: Path, as_json: bool) -> None:
-    console = Console(stderr=True)
+def usual_directory(study: Path) -> Path:
+    """Where the results of a study go if nobody says: a name of its own in this directory."""
+    return Path(f"{study.stem}-{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
+
+
+def measure(campaign: Campaign, directory: Path, console: Console) -> None:
+    """Runs a campaign before a view; interrupted, says what it is good for and ends the command."""
     try:
         with LiveView(console) as view:
             why = asyncio.run(campaign(view))
@@ -80,6 +85,11 @@ def _run(campaign: Campaign, directory: Path, as_json: bool) -> None:
         _leave_behind(directory, console)
         raise typer.Exit(_INTERRUPTED_STATUS) from None
     _say(console, f"Done: {why}.")
+
+
+def _run(campaign: Campaign, directory: Path, as_json: bool) -> None:
+    console = Console(stderr=True)
+    measure(campaign, directory, console)
     _report(directory, console, as_json)
 
 
@@ -92,7 +102,7 @@ def _leave_behind(directory: Path, console: Console) -> None:
     with CampaignData(directory) as data:
         has_trials = not data.trials().is_empty()
     if has_trials:
-        _say(console, f"Report of what is finished: {_build_report(directory, console)}")
+        _say(console, f"Report of what is finished: {build_report(directory, console)}")
 
 
 def _report(directory: Path, console: Console, as_json: bool) -> None:
@@ -101,7 +111,7 @@ def _report(directory: Path, console: Console, as_json: bool) -> None:
     from tunnelbench.report.collect import collect
     from tunnelbench.report.terminal import terminal_report
 
-    page = _build_report(directory, console)
+    page = build_report(directory, console)
     with CampaignData(directory) as data:
         content = collect(data)
     if as_json:
@@ -111,7 +121,8 @@ def _report(directory: Path, console: Console, as_json: bool) -> None:
     _say(console, f"Report: {page}")
 
 
-def _build_report(directory: Path, console: Console) -> Path:
+def build_report(directory: Path, console: Console) -> Path:
+    """Writes the report of a campaign; returns its page."""
     with console.status("Writing the report"):
         return build_report_apart(directory, directory)
 
@@ -120,7 +131,8 @@ def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _seconds(text: str | None) -> float | None:
+def seconds_of(text: str | None) -> float | None:
+    """The seconds of `--budget`. Raises UserError where they are none."""
     if text is None:
         return None
     try:

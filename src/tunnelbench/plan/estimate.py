@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from statistics import mean, quantiles
 
 from tunnelbench.plan.rounds import PlannedInstance, Runtime
-from tunnelbench.study.model import Method
+from tunnelbench.study.model import CapacitySearch, Method
+from tunnelbench.study.quantity import CAPACITY
 
 REKEY_SECONDS = 10.0
 """What forcing new keys adds to an instance."""
@@ -27,6 +28,11 @@ class Span:
     def __mul__(self, times: float) -> Span:
         return Span(self.low * times, self.usual * times, self.high * times)
 
+
+_SEARCH_TRIAL = {"conditional": 1.0, "kth": 10.0, "rfc2544": 60.0}
+"""Seconds of a trial of a search whose study doesn't say."""
+_KTH_TRIALS = 10
+"""At each rate, where the study doesn't say."""
 
 NOTHING = Span(0.0, 0.0, 0.0)
 
@@ -76,6 +82,8 @@ def estimate(instances: Iterable[PlannedInstance], method: Method, durations: Du
         own = durations.instance[instance.runtime]
         total += durations.instance_of.get((instance.treatment.vpn, instance.runtime), own)
         total += (durations.trial + _exactly(method.trial)) * len(instance.points)
+        searches = sum(point.rate == CAPACITY for point in instance.points)
+        total += _search(method.capacity, durations.trial) * searches
         total += _exactly(REKEY_SECONDS if method.rekey else 0.0)
     return total
 
@@ -91,6 +99,28 @@ def rounds_within(seconds: float, one_round: Span, before: Span, method: Method)
         count(one_round.high, before.high),
         count(one_round.usual, before.usual),
         count(one_round.low, before.low),
+    )
+
+
+def _search(search: CapacitySearch, trial: Span) -> Span:
+    """What a search for capacity takes before the trial at the rate that it found.
+
+    `conditional` and `rfc2544` take about as many trials whatever the rate is; `kth` takes steps up to it,
+    which is assumed to be 100 Mbit/s, between 20 and 900.
+    """
+    seconds = search.trial or _SEARCH_TRIAL[search.rule]
+    match search.rule:
+        case "conditional":
+            trials = Span(10, 17, 35)
+        case "rfc2544":
+            trials = Span(10, 16, 24)
+        case "kth":
+            steps = Span(20e6, 100e6, 900e6) * (1 / search.step)
+            trials = steps * (search.trials or _KTH_TRIALS)
+    return Span(
+        trials.low * (seconds + trial.low),
+        trials.usual * (seconds + trial.usual),
+        trials.high * (seconds + trial.high),
     )
 
 

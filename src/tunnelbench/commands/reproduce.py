@@ -1,0 +1,102 @@
+"""`tunnelbench reproduce`: repeat a published study, and say which of its findings hold here."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console, Group
+from rich.text import Text
+
+from tunnelbench.campaign.campaign import Wish, start
+from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.commands.options import Profile, parse_runtime_choice
+from tunnelbench.commands.run import build_report, measure, seconds_of, usual_directory
+from tunnelbench.errors import UserError
+from tunnelbench.store.read import CampaignData
+from tunnelbench.study.library import resolve
+from tunnelbench.study.published import published, published_studies
+from tunnelbench.study.reading import parse_study, read_study, read_text
+
+if TYPE_CHECKING:
+    from tunnelbench.analysis.findings.verdict import Verdict
+
+_STYLES = {"holds": "green", "does not hold": "bold red", "undecided": "yellow", "not testable here": "dim"}
+
+
+def reproduce_command(
+    study: Annotated[
+        str,
+        typer.Argument(
+            help="A study that repeats a published one: its name or TOML file.",
+            autocompletion=lambda: list(published_studies()),
+        ),
+    ],
+    profile: Profile = None,
+    out: Annotated[Path | None, typer.Option(help="The directory for results, new or empty.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds, instead of the study's.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Time for the whole campaign, such as 10m, instead of the study's.")
+    ] = None,
+    runtime: Annotated[
+        str | None,
+        typer.Option(help="Where gateways run: auto, namespace or kernel, instead of the study's."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+) -> None:
+    """Run a published study, write its report, and hold each finding of the paper against the results."""
+    path = resolve(study)
+    if read_study(path, catalogue(), profile).published is None:
+        raise UserError(
+            f"{study} does not say which published study it repeats",
+            advice=f"Those that do: {', '.join(published_studies())}. Others need a table [published].",
+        )
+    wish = Wish(rounds, seconds_of(budget), parse_runtime_choice(runtime), profile=profile)
+    directory = out or usual_directory(path)
+    console = Console(stderr=True)
+    measure(lambda view: start(read_text(path), str(path), directory, wish, view), directory, console)
+    page = build_report(directory, console)
+    verdicts = verdicts_of(directory)
+    if as_json:
+        typer.echo(json.dumps([asdict(verdict) for verdict in verdicts], indent=2))
+    else:
+        Console().print(in_words(verdicts), soft_wrap=True)
+    console.print(f"Report: {page}", markup=False, highlight=False, soft_wrap=True)
+
+
+def verdicts_of(directory: Path) -> Sequence[Verdict]:
+    """What became of each finding of the paper that the campaign in a directory repeats, in its order.
+
+    Raises UserError where it repeats none.
+    """
+    # Here, since it takes scipy, which takes memory that a campaign has better use for.
+    from tunnelbench.analysis.findings.judge import judge
+
+    with CampaignData(directory) as data:
+        trials, text = data.trials(), data.campaign().study_toml
+    study = parse_study(text, f"the study in {directory}", catalogue())
+    if study.published is None:
+        raise UserError(f"the campaign in {directory} repeats no published study")
+    return judge(trials, published(study.published.source), study.published)
+
+
+def in_words(verdicts: Sequence[Verdict]) -> Group:
+    """Each verdict with what the paper says and what was found, then how many came out how."""
+    parts: list[Text] = []
+    for verdict in verdicts:
+        contradicted = " (the paper itself also denies it)" if verdict.contradicted else ""
+        says = f": {verdict.says}{contradicted} [{verdict.where}]"
+        parts += [
+            Text.assemble((verdict.outcome, _STYLES[verdict.outcome]), says),
+            Text(f"    {verdict.summary}"),
+        ]
+        if verdict.rounds_needed is not None:
+            parts.append(Text(f"    about {verdict.rounds_needed} rounds would decide it"))
+    counts = Counter(verdict.outcome for verdict in verdicts)
+    found = ", ".join(f"{outcome} {counts[outcome]}" for outcome in _STYLES if counts[outcome])
+    return Group(*parts, Text(f"{len(verdicts)} findings: {found}", "bold"))
