@@ -12,6 +12,7 @@ from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
 from tunnelbench.analysis.frames import CELL, LAB, POINT, TREATMENT, instance_values
 from tunnelbench.analysis.intervals import CONFIDENCE, attainable_confidence
+from tunnelbench.analysis.ranked import answering
 from tunnelbench.analysis.warnings import (
     BaselineDrift,
     MeasuredCell,
@@ -25,7 +26,7 @@ from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import BASELINE_VPN, Treatment
 
 METRIC = "throughput"
-"""The metric whose spread and drift are checked; the others follow it."""
+"""The metric whose spread is checked; the others follow it."""
 
 LARGEST_VARIATION = 0.10
 """Published evaluations of VPNs report coefficients of variation of up to 9 %."""
@@ -112,14 +113,18 @@ def missing_baselines(trials: pl.DataFrame) -> Iterator[MissingBaseline]:
 
 
 def baseline_drifts(trials: pl.DataFrame, bound: float = LARGEST_DRIFT) -> Iterator[BaselineDrift]:
-    """Baselines whose throughput has a trend over the rounds, significant and larger than the bound."""
-    baselines = instance_values(trials).filter(pl.col("vpn") == BASELINE_VPN, pl.col("metric") == METRIC)
-    by_round = baselines.group_by(*CELL, "campaign_round").agg(pl.col("value").mean()).sort("campaign_round")
-    cells = by_round.group_by(*CELL).agg("campaign_round", "value").sort(*CELL)
+    """Baselines with a trend over the rounds, significant and larger than the bound.
+
+    That is of the metric that answers what is asked at their point.
+    """
+    baselines = answering(instance_values(trials.filter(pl.col("vpn") == BASELINE_VPN)))
+    cell = (*CELL, "metric")
+    by_round = baselines.group_by(*cell, "campaign_round").agg(pl.col("value").mean()).sort("campaign_round")
+    cells = by_round.group_by(*cell).agg("campaign_round", "value").sort(*cell)
     for row in cells.iter_rows(named=True):
         trend = trend_of(row["campaign_round"], row["value"])
         if trend is not None and trend.p_value < SIGNIFICANCE and abs(trend.change) > bound:
-            yield BaselineDrift(_cell(row), METRIC, trend.change)
+            yield BaselineDrift(_cell(row), row["metric"], trend.change)
 
 
 def slow_senders(summary: pl.DataFrame) -> Iterator[SlowSender]:

@@ -16,6 +16,7 @@ from tunnelbench.campaign.course import Course
 from tunnelbench.campaign.cryptography import encrypting, time_cryptography
 from tunnelbench.campaign.labs import Labs
 from tunnelbench.campaign.machine import versions
+from tunnelbench.campaign.machine_state import look
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.preparation import Grounds, shaping_of, survey
 from tunnelbench.campaign.runner import run_plan
@@ -147,10 +148,12 @@ async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) ->
     study = prepared.study
     course = Course(prepared.plan, prepared.method, study.socket, prepared.contents, reasons)
     try:
+        store.add_machine_state(await look("before"))
         course = replace(course, calibrations=await _calibrated(store, prepared, course, observer))
         await _time_cryptography(store, prepared, observer)
         async with Labs(study.about.topology, shaping_of(study), prepared.grounds.images) as labs:
             why = await run_plan(course, labs, store, observer)
+        store.add_machine_state(await look("after"))
     except asyncio.CancelledError:
         store.finish("interrupted", INTERRUPTED)
         raise

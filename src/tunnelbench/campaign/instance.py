@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tunnelbench.campaign.calibration import with_doubt
 from tunnelbench.campaign.capacity import run_point
 from tunnelbench.campaign.course import Course
+from tunnelbench.campaign.machine_state import MachineWatch
 from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.packets import PacketFiles
 from tunnelbench.campaign.predicted import with_prediction
@@ -109,9 +110,10 @@ async def _measure(
     all_went_well = True
     for position, point in enumerate(instance.points):
         observer.trial_began(instance, position)
-        trial = with_doubt(
-            await run_point(bench, point, position, course.method), instance.treatment, course.calibrations
-        )
+        async with MachineWatch("during") as watch:
+            trial = await run_point(bench, point, position, course.method)
+        trial = replace(trial, machine=watch.state)
+        trial = with_doubt(trial, instance.treatment, course.calibrations)
         trial = with_prediction(trial, instance.treatment)
         store.add_trial(identity, trial)
         observer.trial_ended(instance, trial)

@@ -18,6 +18,7 @@ from tunnelbench.lab import image as images
 from tunnelbench.lab.doctor import Finding, State, examine_machine
 from tunnelbench.lab.lab import Runtime
 from tunnelbench.lab.runtimes import Placement, place
+from tunnelbench.lab.tuning import examine_tuning
 from tunnelbench.tunnels import all_tunnels
 
 _MARKS = {
@@ -35,12 +36,19 @@ def doctor_command(
     image: Annotated[
         str, typer.Option(help="The image whose kernel and programs count.")
     ] = images.DEFAULT_IMAGE,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Say what makes this machine restless, and what would change it.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what this machine can run natively, what takes a kernel node, and what it can't run, and why.
 
-    Succeeds where labs work here, so that the quick study can be run.
+    Succeeds where labs work here, so that the quick study can be run. With --tune, say instead what disturbs
+    measurements: each setting, its value, and the command to change it. Nothing is changed.
     """
+    if tune:
+        _tune(as_json)
+        return
     findings = examine_machine()
     places: Places = {}
     if _ready(findings):
@@ -56,6 +64,17 @@ def doctor_command(
         _show(findings, places)
         Console().print("Labs work here." if ready else "Labs don't work here yet.", style="bold")
     raise typer.Exit(0 if ready else 1)
+
+
+def _tune(as_json: bool) -> None:
+    findings = examine_tuning()
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+        return
+    _show(findings, {})
+    restless = sum(finding.state is not State.FINE for finding in findings)
+    text = f"{restless} to change; nothing has been changed." if restless else "Nothing to change."
+    Console().print(text, style="bold")
 
 
 def _ready(findings: Sequence[Finding]) -> bool:

@@ -14,7 +14,8 @@ def report_json(content: Content) -> str:
     """One object: `campaign`, `outcomes`, `results` (one per cell and runtime), `unmeasured`, `warnings`,
     `packet_logs` (one per file),
     `calibrations` (what the load generators did on their own), `cryptography` (what that of each tunnel would
-    allow alone), `settled` (cells that were not measured any more once enough was known of them).
+    allow alone), `settled` (cells that were not measured any more once enough was known of them),
+    `machine` (what else the machine did).
 
     Results of one point and runtime stand together, the best first by the metric that `ranked_by` names.
     """
@@ -29,6 +30,7 @@ def report_json(content: Content) -> str:
         "calibrations": [_calibration(record) for record in content.calibrations],
         "cryptography": content.cryptography,
         "settled": content.settled,
+        "machine": content.machine,
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import polars
 
+from tunnelbench.analysis.disturbance import disturbances, machine_summary
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.ranked import LESS_IS_BETTER
 from tunnelbench.analysis.warnings import MeasurementWarning
@@ -49,6 +50,7 @@ def collect(data: CampaignData) -> Content:
     """Everything that a report says of a campaign, finished or not."""
     campaign, cells, instances = data.campaign(), data.cells(), data.instances()
     numbers, cryptography = numbers_of(data), data.cryptography()
+    states = data.machine_states()
     names = _names(cells, instances)
     proofs = _proofs(instances)
     results = _results(numbers.summary, numbers.processor, proofs, names)
@@ -63,7 +65,12 @@ def collect(data: CampaignData) -> Content:
             *_void_trials(data.void_trials(), names),
             *_skipped_cells(cells, names),
         ),
-        doubts=(*_doubts(data.warnings(), names), *_doubts_about(numbers.warnings)),
+        doubts=(
+            *_doubts(data.warnings(), names),
+            *_doubts_about(numbers.warnings),
+            *_doubts_about(disturbances(states)),
+        ),
+        machine=machine_summary(states),
         bringing=_bringing(proofs, data.rekeys(), names),
         summary=numbers.summary,
         processor=numbers.processor,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import polars
 
+from tunnelbench.analysis.disturbance import MachineSummary
 from tunnelbench.analysis.findings.verdict import Beside, Verdict
 from tunnelbench.analysis.ranked import RANKED_BY
 from tunnelbench.analysis.why import Explanation
@@ -255,6 +256,8 @@ class Content:
     calibrations: tuple[CalibrationRecord, ...]
     """What the load generators could do with nothing between the hosts."""
     cryptography: tuple[Cryptography, ...] = ()
+    machine: MachineSummary | None = None
+    """What the machine did besides; None where no trial has been measured."""
     settled: tuple[SettledRecord, ...] = ()
     """Cells that were not measured any more once enough was known of them."""
     explained: tuple[Explained, ...] = ()

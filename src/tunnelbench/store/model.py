@@ -15,6 +15,8 @@ from tunnelbench.study.treatment import Treatment
 CampaignState = Literal["running", "interrupted", "finished"]
 InstanceEnd = Literal["proven", "refused", "failed", "skipped"]
 TrialStatus = Literal["ok", "void"]
+Moment = Literal["before", "during", "after"]
+"""Before a campaign, during a trial, after a campaign."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,28 @@ class SettledRecord:
 
 
 @dataclass(frozen=True)
+class MachineStateRecord:
+    """What this machine did besides the campaign for a while."""
+
+    moment: Moment
+    seconds: float
+    """How long that was."""
+    processors: int
+    others: float
+    """Processor seconds per second of processes that are neither the campaign's nor the kernel's."""
+    stolen: float
+    """Processor seconds per second that the hypervisor gave to other machines."""
+    frequency_mhz: float | None
+    """Mean clock rate of the processors; None where the machine doesn't say."""
+    temperature_c: float | None
+    """Of the hottest sensor, degrees Celsius; None where none is visible."""
+    clock_step_ms: float
+    """By how much the clock of the day was set or slewed."""
+    clock_source: str | None
+    """What the kernel takes its time from."""
+
+
+@dataclass(frozen=True)
 class TrialRecord:
     """One stretch of measured traffic inside an instance.
 
@@ -180,6 +204,8 @@ class TrialRecord:
     """Name to an HDR histogram in its own compact encoding."""
     warnings: Sequence[WarningRecord] = ()
     packet_logs: Sequence[PacketLogRecord] = ()
+    machine: MachineStateRecord | None = None
+    """What else the machine did meanwhile."""
 
     def __post_init__(self) -> None:
         if self.status == "ok" and not self.metrics:

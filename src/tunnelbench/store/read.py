@@ -20,6 +20,7 @@ from tunnelbench.store.model import (
     CampaignRecord,
     CampaignState,
     CryptographyRecord,
+    MachineStateRecord,
     RekeyRecord,
     SettledRecord,
     Versions,
@@ -80,6 +81,14 @@ _TYPES: dict[str, type[polars.DataType]] = {
     "setup_ms": polars.Float64,
     "handshake_ms": polars.Float64,
     **dict.fromkeys((column.name for column in fields(RekeyRecord)), polars.Float64),
+    "moment": polars.String,
+    "processors": polars.Int64,
+    "others": polars.Float64,
+    "stolen": polars.Float64,
+    "frequency_mhz": polars.Float64,
+    "temperature_c": polars.Float64,
+    "clock_step_ms": polars.Float64,
+    "clock_source": polars.String,
     "started": polars.String,
     "ended": polars.String,
     "evidence": polars.String,
@@ -250,6 +259,17 @@ class CampaignData:
             " FROM packet_log JOIN trial ON trial.id = packet_log.trial"
             " JOIN instance ON instance.id = trial.instance"
             f" WHERE {_COUNTED} ORDER BY trial.id, packet_log.written_by DESC"
+        )
+
+    def machine_states(self) -> polars.DataFrame:
+        """What the machine did besides the campaign: one row for each trial that counts, with the levels of
+        `trials` and the fields of `MachineStateRecord`, and rows without levels from before and after."""
+        columns = ", ".join(f"machine_state.{column.name}" for column in fields(MachineStateRecord))
+        return self._frame(
+            f"SELECT {_TRIAL_LEVELS}, {columns} FROM machine_state"
+            " LEFT JOIN trial ON trial.id = machine_state.trial"
+            " LEFT JOIN instance ON instance.id = trial.instance"
+            f" WHERE machine_state.trial IS NULL OR {_COUNTED} ORDER BY machine_state.id"
         )
 
     def rekeys(self) -> polars.DataFrame:

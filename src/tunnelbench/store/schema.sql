@@ -188,6 +188,22 @@ CREATE TABLE rekey (
     calm_latency_ms REAL NOT NULL
 ) STRICT;
 
+-- What the machine did besides the campaign: before it, during each trial, after it.
+CREATE TABLE machine_state (
+    id INTEGER PRIMARY KEY,
+    trial INTEGER UNIQUE REFERENCES trial (id),
+    moment TEXT NOT NULL CHECK (moment IN ('before', 'during', 'after')),
+    seconds REAL NOT NULL,
+    processors INTEGER NOT NULL,
+    others REAL NOT NULL,
+    stolen REAL NOT NULL,
+    frequency_mhz REAL,
+    temperature_c REAL,
+    clock_step_ms REAL NOT NULL,
+    clock_source TEXT,
+    CHECK ((trial IS NOT NULL) = (moment = 'during'))
+) STRICT;
+
 -- Files of the directory campaign.packets beside this one.
 CREATE TABLE packet_log (
     trial INTEGER NOT NULL REFERENCES trial (id),

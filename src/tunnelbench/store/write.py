@@ -29,6 +29,7 @@ from tunnelbench.store.model import (
     CryptographyRecord,
     InstanceEnd,
     InstanceRecord,
+    MachineStateRecord,
     PacketLogRecord,
     RekeyRecord,
     SettledRecord,
@@ -223,6 +224,11 @@ class CampaignStore:
         with self._transaction() as connection:
             _insert(connection, "warning", {**_columns(warning), "instance": instance})
 
+    def add_machine_state(self, state: MachineStateRecord) -> None:
+        """Add what the machine did before or after the campaign."""
+        with self._transaction() as connection:
+            _insert(connection, "machine_state", _columns(state))
+
     def add_settled(self, cells: Iterable[SettledRecord]) -> None:
         """Add cells that are not measured any more; what is known of one already stays as it was."""
         with self._transaction() as connection:
@@ -310,7 +316,7 @@ def _insert_instance(connection: sqlite3.Connection, instance: InstanceRecord) -
 
 
 def _insert_trial(connection: sqlite3.Connection, instance: int, trial: TrialRecord) -> int:
-    tables = ("metrics", "node_costs", "series", "histograms", "warnings", "packet_logs")
+    tables = ("metrics", "node_costs", "series", "histograms", "warnings", "packet_logs", "machine")
     row = _columns(trial, without=("point", *tables)) | _point_columns(trial.point)
     identity = _insert(connection, "trial", {**row, "instance": instance, "started": _utc(trial.started)})
     for name, value in trial.metrics.items():
@@ -323,6 +329,8 @@ def _insert_trial(connection: sqlite3.Connection, instance: int, trial: TrialRec
         _insert(connection, "series", {"trial": identity, "name": name, "samples": packed})
     for name, counts in trial.histograms.items():
         _insert(connection, "histogram", {"trial": identity, "name": name, "counts": counts})
+    if trial.machine is not None:
+        _insert(connection, "machine_state", {**_columns(trial.machine), "trial": identity})
     for log in trial.packet_logs:
         _insert(connection, "packet_log", {**_columns(log), "trial": identity})
     for warning in trial.warnings:
@@ -347,6 +355,7 @@ def _columns(
     record: CampaignRecord
     | InstanceRecord
     | TrialRecord
+    | MachineStateRecord
     | PacketLogRecord
     | CryptographyRecord
     | RekeyRecord
