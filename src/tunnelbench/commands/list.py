@@ -95,8 +95,14 @@ def studies(as_json: Json = False) -> None:
     """The studies that come with tunnelbench."""
     rows: list[Row] = []
     for name, path in bundled().items():
-        about = tomllib.loads(path.read_text(encoding="utf-8"))["study"]
-        rows.append({"name": name, "title": about["title"], "question": about["question"]})
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        about = document["study"]
+        row: Row = {
+            "name": name,
+            "profiles": list(document.get("profiles", {})),
+            "question": about["question"],
+        }
+        rows.append({**row, "title": about["title"], "file": str(path)} if as_json else row)
     _show(rows, as_json)
 
 
