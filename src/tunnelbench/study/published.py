@@ -183,11 +183,29 @@ class Finding(Frozen, frozen=True):
         return self
 
 
+class Question(Frozen, frozen=True):
+    """A research question, and how numbers answer it."""
+
+    asks: str
+    best: Annotated[tuple[str, ...], BeforeValidator(_levels)] = ()
+    """Factors whose best combination of levels is asked for."""
+    for_each: str | None = None
+    """The factor for each of whose levels that is asked."""
+    varies_with: str | None = None
+    """The factor of which it is asked whether it matters."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if bool(self.best) == (self.varies_with is not None):
+            raise ValueError("a question asks for the 'best' or whether something 'varies_with' a factor")
+        return self
+
+
 class Questions(Frozen, frozen=True):
     """Research questions."""
 
-    main: str
-    sub: Order = ()
+    main: Question
+    sub: Annotated[tuple[Question, ...], BeforeValidator(_levels)] = ()
 
 
 class Published(Frozen, frozen=True):

@@ -21,7 +21,7 @@ from tunnelbench.analysis.findings.scope import NotTestableError
 from tunnelbench.analysis.frames import CELL
 from tunnelbench.analysis.paired import Difference, difference
 
-_FOLLOWS = {
+FOLLOWS = {
     "vpn": ("suite", "options", "outer_ip"),
     "suite": ("options",),
     "transport": ("rate", "streams", "sending", "congestion_control"),
@@ -55,7 +55,7 @@ def contrast(
 
     Raises NotTestableError where they share no condition in any round.
     """
-    free = set(varying).union(*(_FOLLOWS.get(column, ()) for column in varying))
+    free = set(varying).union(*(FOLLOWS.get(column, ()) for column in varying))
     attempts = [(free, "value")]
     if "transport" in free:
         attempts.append((free | {"payload_bytes"}, "value"))  # a TCP write is not a datagram

@@ -126,7 +126,7 @@ def scope(
     for what has one: conditions on the suite don't touch plain encapsulations, unless VPNs aren't compared.
     Raises NotTestableError where nothing is left.
     """
-    found = Scope(paper, correspondence, metric, _of_metric(values, metric))
+    found = Scope(paper, correspondence, metric, of_metric(values, metric))
     if found.values.is_empty():
         raise NotTestableError(f"no {metric} was measured")
     kept = found.values.filter(_of_the_paper(paper, correspondence))
@@ -161,7 +161,12 @@ def written(levels: At) -> str:
     return ", ".join(f"{factor} {' or '.join(map(str, names))}" for factor, names in levels.items())
 
 
-def _of_metric(values: pl.DataFrame, metric: str) -> pl.DataFrame:
+def of_metric(values: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """The values of a paper's metric.
+
+    Throughput is that of bulk TCP and of UDP as fast as it goes, or UDP's capacity where that was searched
+    for. Delays are of UDP at a fixed rate where there is any: at full speed they tell the length of a queue.
+    """
     name = pl.col("metric")
     if metric != "throughput":
         ours = values.filter(name == OURS.get(metric, metric.removesuffix("_percent")))

@@ -1,0 +1,191 @@
+"""Research questions answered in sentences made from the results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import polars as pl
+
+from tunnelbench.analysis.effects import anova
+from tunnelbench.analysis.equivalence import equivalence_p_value
+from tunnelbench.analysis.findings.comparing import beats
+from tunnelbench.analysis.findings.field import Entrant, ranked
+from tunnelbench.analysis.findings.ruling import NEGLIGIBLE, SIGNIFICANCE
+from tunnelbench.analysis.findings.scope import NotTestableError, Scope, observed, of_metric, scope
+from tunnelbench.analysis.findings.wording import WORDS, number, within
+from tunnelbench.analysis.frames import TREATMENT
+from tunnelbench.study.correspondence import Correspondence
+from tunnelbench.study.published import Level, Published, Question
+from tunnelbench.study.treatment import BASELINE_VPN, WRITTEN_IP, Treatment
+
+_NAMED = 4
+"""Rivals that are named; of more, how many there are."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question with its answer."""
+
+    question: str
+    sentences: tuple[str, ...]
+    """At least one; the reason where it can't be answered."""
+
+
+def answer_study(trials: pl.DataFrame, question: str) -> Answer:
+    """A study's own question: which tunnel carries most, what it keeps of plain IP, and what rivals it.
+
+    One sentence for each transport, IP version and runtime, over all else that was varied. Takes
+    `frames.TRIALS`.
+    """
+    values = of_metric(observed(trials), "throughput")
+    sentences: list[str] = []
+    for (transport, ip, runtime), here in values.group_by("transport", "ip", "runtime", maintain_order=True):
+        tunnels = here.filter(pl.col("vpn") != BASELINE_VPN)
+        varying = [column for column in TREATMENT if column in _TOLD or here[column].n_unique() > 1]
+        groups = {
+            _name(own.select(TREATMENT).row(0, named=True), varying): own
+            for _, own in tunnels.group_by(varying, maintain_order=True)
+        }
+        field = ranked(groups, [*TREATMENT])
+        if field:
+            place = f"On {str(transport).upper()} over {WRITTEN_IP[ip]}, gateways in runtime {runtime}"
+            sentences.append(f"{place}, {_best(field, 'Mbit/s', groups, more=True)}")
+    return Answer(question, tuple(sentences) or ("Nothing was measured that would answer it.",))
+
+
+def answer_paper(
+    trials: pl.DataFrame, published: Published, correspondence: Correspondence
+) -> tuple[Answer, ...]:
+    """A paper's research questions, the main one first, from `frames.TRIALS`; none where it lists none."""
+    if published.questions is None:
+        return ()
+    values = observed(trials)
+    metrics = [str(metric) for metric in published.metrics] or ["throughput"]
+    places = list(product(metrics, published.factors.get("transport", ("tcp", "udp"))))
+
+    def answer(question: Question) -> Answer:
+        sentences: list[str] = []
+        for metric, transport in places:
+            place = f"{WORDS.get(metric, metric).capitalize()} on {str(transport).upper()}"
+            try:
+                varied = (*question.best, *filter(None, (question.for_each, question.varies_with)))
+                about = scope(values, published, correspondence, metric, {"transport": (transport,)}, varied)
+                sentences += [f"{place}: {sentence}" for sentence in _answered(question, about)]
+            except NotTestableError as reason:
+                sentences.append(f"{place}: can't be said, {reason}.")
+        return Answer(question.asks, tuple(sentences))
+
+    return tuple(map(answer, (published.questions.main, *published.questions.sub)))
+
+
+_TOLD = ("vpn", "suite", "options")
+"""What a tunnel is always called by."""
+
+
+def _answered(question: Question, about: Scope) -> list[str]:
+    about = about.without_plain_ip()
+    if question.varies_with is not None:
+        return [_variation(question.varies_with, about)]
+    if question.for_each is None:
+        return [_best_combination(question.best, about)]
+    return [
+        f"with {level}, {_best_combination(question.best, about.narrowed({question.for_each: (level,)}))}"
+        for level in about.levels(question.for_each)
+    ]
+
+
+def _best_combination(factors: tuple[str, ...], about: Scope) -> str:
+    groups: dict[str, pl.DataFrame] = {}
+    for combination in product(*(about.levels(factor) for factor in factors)):
+        levels: dict[str, tuple[Level, ...]] = {
+            factor: (level,) for factor, level in zip(factors, combination, strict=True)
+        }
+        try:
+            groups[" with ".join(map(str, combination))] = about.having(levels)
+        except NotTestableError:
+            continue
+    if len(groups) < 2:
+        raise NotTestableError(f"fewer than two levels of {' and '.join(factors)} were measured")
+    field = ranked(groups, about.columns(factors), less_is_better=about.less_is_better)
+    if not field:
+        raise NotTestableError(f"the levels of {' and '.join(factors)} share no condition")
+    return _best(field, about.unit, None, more=not about.less_is_better)
+
+
+def _variation(factor: str, about: Scope) -> str:
+    """Whether a factor matters: the largest difference between its levels, and its share of the variance."""
+    pairs = [
+        beats(about, {factor: (one,)}, {factor: (other,)})
+        for one, other in combinations(about.levels(factor), 2)
+    ]
+    if not pairs:
+        note = about.correspondence.notes.get(factor)
+        raise NotTestableError(
+            f"fewer than two levels of {factor} were measured" + (f": {note}" if note else "")
+        )
+    largest = max(pairs, key=lambda pair: abs(pair.difference.mean))
+    found = largest.difference
+    if found.p_value is None:
+        verdict = "it can't be said from one round"
+    elif found.p_value <= SIGNIFICANCE / len(pairs):
+        is_small = equivalence_p_value(found, NEGLIGIBLE) <= SIGNIFICANCE
+        verdict = f"yes, but by less than {NEGLIGIBLE:.0%}" if is_small else "yes"
+    elif equivalence_p_value(found, NEGLIGIBLE) <= SIGNIFICANCE:
+        verdict = f"no, not by {NEGLIGIBLE:.0%}"
+    else:
+        verdict = "it can't be said yet"
+    share = _share(factor, about)
+    return (
+        f"{verdict}; {largest.first} has {number(found.ratio)} times the value of {largest.second} "
+        f"({within(found)}), and the factor explains {share:.1%} of the variance."
+    )
+
+
+def _share(factor: str, about: Scope) -> float:
+    columns = tuple(sorted(about.columns([factor])))
+    others = [
+        (name,)
+        for name in ("campaign_round", "vpn", "suite", "ip", "payload_bytes", "gateway_os", "host_os")
+        if name not in columns and about.values[name].n_unique() > 1
+    ]
+    logarithms = about.values.with_columns(pl.col("value").log())
+    found = anova(logarithms, "value", [columns, *others]).effects
+    return next((effect.share for effect in found if effect.factors == columns), 0.0)
+
+
+def _best(field: list[Entrant], unit: str, groups: dict[str, pl.DataFrame] | None, *, more: bool) -> str:
+    best = field[0]
+    interval = best.level.interval()
+    between = f" ({number(interval[0])} to {number(interval[1])})" if interval else " (one round)"
+    kept = "" if groups is None else _kept(groups[best.name])
+    said = (
+        f"{best.name} has the {'most' if more else 'least'}: {number(best.level.ratio)} {unit}{between}{kept}"
+    )
+    rivals = [one.name for one in field[1:] if one.tier == 1]
+    if best.level.n < 2:
+        told = "; one round tells none apart"
+    elif len(rivals) > _NAMED:
+        told = f"; {len(rivals)} others can't be told apart from it"
+    elif rivals:
+        told = f"; {', '.join(rivals)} can't be told apart from it"
+    else:
+        told = ""
+    last = field[-1]
+    worst = (
+        f"; {last.name} has the {'least' if more else 'most'}, {number(last.level.ratio)}"
+        if last.tier > 1
+        else ""
+    )
+    return f"{said}{told}{worst}."
+
+
+def _kept(own: pl.DataFrame) -> str:
+    """How much of plain IP is left: the mean of the ratios to its own round's."""
+    ratios = own["ratio"].drop_nulls()
+    return "" if ratios.is_empty() else f", {ratios.mean():.0%} of plain IP"
+
+
+def _name(row: dict[str, object], varying: list[str]) -> str:
+    systems = [str(row[column]) for column in ("gateway_os", "host_os", "mtu") if column in varying]
+    return " ".join([Treatment.model_validate(row).tunnel, *systems])
