@@ -8,11 +8,13 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tunnelbench.lab import messages
 from tunnelbench.lab.connection import ANSWER_SECONDS, Connection, NodeError
 
-_LOG_LINES = 200
+_LOG_LINES = 10_000
+"""That are kept: a server with dozens of clients may say thousands before it is asked about the first."""
 _OUTPUT_GRACE = 0.5
 _KEY = re.compile(r"(\bkey\b.*?[:=] ?)([0-9a-f]{16,})", re.IGNORECASE)
 
@@ -71,6 +73,7 @@ class Program:
         self.stderr = bytearray()
         self.lines: deque[str] = deque(maxlen=_LOG_LINES)
         self._line_times: deque[float] = deque(maxlen=_LOG_LINES)
+        self._line_count = 0
         self._partial = {False: b"", True: b""}
         self._changed = asyncio.Event()
         self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -122,13 +125,15 @@ class Program:
         NodeError, with the program's last lines, when it ends or the time is over first.
         """
         expression = re.compile(pattern)
+        known = 0
         try:
             async with asyncio.timeout(timeout):
                 while True:
                     self._changed.clear()
-                    for line in (*self._lines_after(after), *self._unfinished_lines()):
+                    for line in (*self._lines_after(after, known), *self._unfinished_lines()):
                         if expression.search(line):
                             return line
+                    known = self._line_count
                     if not self.running and self._output_closed.is_set():
                         raise NodeError(
                             f"{self._connection.name}: {self.arguments[0]} ended with {self.status} before "
@@ -141,8 +146,12 @@ class Program:
                 f"its last lines:\n{self.log_tail()}"
             ) from None
 
-    def _lines_after(self, moment: float) -> Iterator[str]:
-        return (line for time, line in zip(self._line_times, self.lines, strict=True) if time > moment)
+    def _lines_after(self, moment: float, known: int) -> Iterator[str]:
+        """Those that came in later than a moment, without so many of all that there were."""
+        unknown = min(self._line_count - known, len(self.lines))
+        timed = zip(self._line_times, self.lines, strict=True)
+        newest = islice(timed, len(self.lines) - unknown, None)
+        return (line for time, line in newest if time > moment)
 
     def heard(self, pattern: str) -> float | None:
         """When the newest whole line with the regular expression in it came in, on the event loop's clock.
@@ -225,6 +234,7 @@ class Program:
                 self._partial[event.error_stream] = rest
                 self.lines.extend(line.decode(errors="replace").rstrip("\r") for line in complete)
                 self._line_times.extend([asyncio.get_running_loop().time()] * len(complete))
+                self._line_count += len(complete)
             case messages.OutputClosed():
                 self._output_closed.set()
             case messages.Exited():
