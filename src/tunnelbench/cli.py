@@ -13,6 +13,7 @@ import tunnelbench
 from tunnelbench.commands.ciphers import ciphers_command
 from tunnelbench.commands.compare import compare_command
 from tunnelbench.commands.doctor import doctor_command
+from tunnelbench.commands.export import export_command
 from tunnelbench.commands.image import image_app
 from tunnelbench.commands.lab import lab_app
 from tunnelbench.commands.list import list_app
@@ -38,6 +39,7 @@ app.command("resume")(resume_command)
 app.command("report")(report_command)
 app.command("reproduce")(reproduce_command)
 app.command("compare")(compare_command)
+app.command("export")(export_command)
 app.command("doctor")(doctor_command)
 app.command("prove")(prove_command)
 app.command("overhead")(overhead_command)

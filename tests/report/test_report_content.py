@@ -186,10 +186,11 @@ def test_processor_totals_take_the_total_or_the_sum_of_the_parts() -> None:
     assert processor_totals(frame).rows() == [(1, "gw1", 0.7), (2, "gw1", pytest.approx(0.35))]
 
 
-def test_fastest_slowest_and_overlap(tmp_path: Path) -> None:
+def test_fastest_slowest_and_those_of_one_tier(tmp_path: Path) -> None:
     rival = ESP.model_copy(update={"suite": "aes128-gcm"})
     slow = ESP.model_copy(update={"suite": "3des-sha1"})
-    write(tmp_path, {OPEN: [1e3, 1e3], ESP: [400.0, 420.0], rival: [390.0, 405.0], slow: [150.0, 151.0]})
+    values = {ESP: [400.0, 420.0, 411.0, 416.0], rival: [405.0, 411.0, 408.0, 416.0]}
+    write(tmp_path, {OPEN: [1e3, 1e3, 1e3, 1e3], **values, slow: [150.0, 151.0, 150.0, 152.0]})
     (comparison,) = comparisons(collected(tmp_path))
     assert comparison.headline == "TCP, gateways in User Mode Linux kernels"
     assert comparison.best.treatment == ESP

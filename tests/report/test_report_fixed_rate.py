@@ -23,11 +23,11 @@ from synthetic_campaign import (
 
 from tunnelbench.report.answers import comparisons, headline_sections
 from tunnelbench.report.as_json import report_json
-from tunnelbench.report.build import build_report
 from tunnelbench.report.collect import collect
 from tunnelbench.report.columns import columns_for, groups_of
 from tunnelbench.report.content import Content, Section
 from tunnelbench.report.html import render
+from tunnelbench.report.illustrations import Illustrations, illustrate
 from tunnelbench.report.terminal import terminal_report
 from tunnelbench.store.model import TrialRecord
 from tunnelbench.store.read import CampaignData
@@ -65,7 +65,7 @@ def printed(content: Content) -> str:
 
 
 def page_text(content: Content) -> str:
-    return " ".join(render(content, []).split())
+    return " ".join(render(content, Illustrations()).split())
 
 
 def udp_section(content: Content) -> Section:
@@ -138,7 +138,7 @@ def test_the_answer_is_about_delay_loss_and_cost(tmp_path: Path) -> None:
     assert "fastest" not in text
 
 
-def test_delays_whose_intervals_overlap(tmp_path: Path) -> None:
+def test_delays_of_one_tier(tmp_path: Path) -> None:
     content = write(
         tmp_path,
         {
@@ -180,11 +180,10 @@ def test_columns_of_a_fixed_rate(content: Content) -> None:
     assert groups[:2] == ["Throughput, Mbit/s", "Ratio to plain IP"]
 
 
-def test_figures_of_a_fixed_rate(campaign: Path, tmp_path: Path) -> None:
+def test_figures_of_a_fixed_rate(campaign: Path) -> None:
     with CampaignData(campaign) as data:
-        build_report(data, tmp_path)
+        drawn = {drawing.name for drawing in illustrate(collect(data)).all}
     slug = "udp-ipv4-1300-30-Mbit_s-forward-engine"
-    drawn = {path.stem for path in (tmp_path / "figures").glob("*.svg")}
     assert {name for name in drawn if "udp" in name} == {f"latency-{slug}", f"processor-{slug}"}
 
 

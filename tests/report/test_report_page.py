@@ -14,6 +14,7 @@ from tunnelbench.report.build import build_report
 from tunnelbench.report.collect import collect
 from tunnelbench.report.content import Content
 from tunnelbench.report.html import render, repeat_command, verdict
+from tunnelbench.report.illustrations import Illustrations
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.witness.evidence import Evidence
@@ -93,7 +94,7 @@ def test_identifiers_are_unique_and_references_meet_them(page: Page) -> None:
 
 def test_figures_have_words(page: Page) -> None:
     drawings = page.all("svg")
-    assert len(drawings) == 7
+    assert len(drawings) == 9
     for drawing in drawings:
         assert drawing["role"] == "img"
         assert "wireguard-go/chacha20-poly1305" in (drawing["aria-label"] or "")
@@ -156,7 +157,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
 def test_a_campaign_without_results(tmp_path: Path) -> None:
     CampaignStore.create(tmp_path, campaign_record(), []).close()
     with CampaignData(tmp_path) as data:
-        page = Page(render(collect(data), []))
+        page = Page(render(collect(data), Illustrations()))
     assert "No encrypted tunnel has been measured." in page.text
     assert "Nothing has been measured." in page.text
     assert "The campaign was interrupted" in page.text
@@ -165,14 +166,14 @@ def test_a_campaign_without_results(tmp_path: Path) -> None:
 
 def test_a_campaign_that_runs_says_so(tmp_path: Path) -> None:
     with CampaignStore.create(tmp_path, campaign_record(), []), CampaignData(tmp_path) as data:
-        page = Page(render(collect(data), []))
+        page = Page(render(collect(data), Illustrations()))
     assert "still running" in page.text
 
 
 def test_no_word_of_user_mode_linux_where_there_is_none(tmp_path: Path) -> None:
     write_campaign(tmp_path, rounds=1, tunnels=TUNNELS[:1])
     with CampaignData(tmp_path) as data:
-        page = Page(render(collect(data), []))
+        page = Page(render(collect(data), Illustrations()))
     assert "User Mode Linux" not in page.text
 
 
@@ -212,6 +213,6 @@ def test_cryptography_alone_stands_beside_what_was_reached(tmp_path: Path) -> No
     assert timed.reached is not None
     assert timed.share == pytest.approx(timed.reached / 1000.0)
     assert by_tunnel["wireguard-go/chacha20-poly1305"].share is None
-    text = Page(render(content, [])).text
+    text = Page(render(content, Illustrations())).text
     assert "Cryptography on its own" in text
     assert "not timed: OpenSSL has no Salsa20" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tunnelbench.report.content import Content, Estimate, Result, Section
+from tunnelbench.report.content import Content, Result, Section
 from tunnelbench.report.wording import pace, point_title, runtime_title
 from tunnelbench.study.points import Question
 from tunnelbench.study.quantity import CAPACITY, MAXIMUM
@@ -26,7 +26,7 @@ class Comparison:
     plain: Result | None
     """Plain IP at the same point in the same runtime."""
     rivals: tuple[str, ...]
-    """Tunnels whose interval overlaps with that of the best."""
+    """Tunnels that can't be told apart from the best: those of its tier."""
     lossy: tuple[Result, ...]
     """At a fixed rate: those that lose more than LARGEST_LOSS."""
 
@@ -92,7 +92,7 @@ def _comparisons(section: Section, headline: str) -> Iterator[Comparison]:
             best=best,
             worst=others[-1] if others else None,
             plain=next((result for result in results if result.treatment == best.treatment.baseline), None),
-            rivals=tuple(other.tunnel for other in others if _overlap(best.ranking, other.ranking)),
+            rivals=tuple(other.tunnel for other in others if _is_of_a_tier(best, other)),
             lossy=tuple(filter(_loses, encrypted)) if section.at_fixed_rate else (),
         )
 
@@ -101,9 +101,5 @@ def _loses(result: Result) -> bool:
     return "loss" in result.metrics and result.metrics["loss"].median > LARGEST_LOSS
 
 
-def _overlap(one: Estimate | None, other: Estimate | None) -> bool:
-    if one is None or one.low is None or one.high is None:
-        return False
-    if other is None or other.low is None or other.high is None:
-        return False
-    return one.low <= other.high and other.low <= one.high
+def _is_of_a_tier(one: Result, other: Result) -> bool:
+    return one.tier is not None and one.tier == other.tier

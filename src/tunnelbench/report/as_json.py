@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import msgspec
 
-from tunnelbench.report.content import Content, Result
+from tunnelbench.report.content import Content, Cryptography, Result
 from tunnelbench.store.model import CalibrationRecord
 
 
@@ -15,7 +16,8 @@ def report_json(content: Content) -> str:
     `packet_logs` (one per file),
     `calibrations` (what the load generators did on their own), `cryptography` (what that of each tunnel would
     allow alone), `settled` (cells that were not measured any more once enough was known of them),
-    `machine` (what else the machine did).
+    `machine` (what else the machine did),
+    `explained` (why tunnels are as fast as they are), `reproduction` (findings of a paper with verdicts).
 
     Results of one point and runtime stand together, the best first by the metric that `ranked_by` names.
     """
@@ -28,9 +30,15 @@ def report_json(content: Content) -> str:
         "bringing": content.bringing,
         "packet_logs": content.packet_logs.to_dicts(),
         "calibrations": [_calibration(record) for record in content.calibrations],
-        "cryptography": content.cryptography,
+        "cryptography": [_cryptography(row) for row in content.cryptography],
         "settled": content.settled,
         "machine": content.machine,
+        "explained": [
+            {"tunnel": one.result.tunnel, "runtime": one.result.runtime, **one.result.point.model_dump()}
+            | msgspec.to_builtins(one.why)
+            for one in content.explained
+        ],
+        "reproduction": content.reproduction,
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
@@ -43,6 +51,11 @@ def _calibration(record: CalibrationRecord) -> dict[str, Any]:
         "metrics": record.metrics,
         "reason": record.reason,
     }
+
+
+def _cryptography(row: Cryptography) -> dict[str, Any]:
+    named = {field.name: getattr(row, field.name) for field in fields(row) if field.name != "treatment"}
+    return named | row.treatment.model_dump()
 
 
 def _result(result: Result) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Builds a report on disk: the page, its figures as files, and its tables as CSV."""
+"""Builds a report on disk: one page, and the study that it is about."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _open_and_build(campaign: Path, out: Path) -> Path:
 
 
 def build_report(data: CampaignData, out: Path) -> Path:
-    """Write `report.html`, `figures/*.svg|png`, `tables/*.csv`, and the study with its files into `out`.
+    """Write `report.html`, which holds its figures, and the study with its files into `out`.
 
     Returns the path of the page. `out` is made if it is missing; an earlier report there is replaced.
     Raises UserError if it can't be written.
@@ -37,23 +37,16 @@ def build_report(data: CampaignData, out: Path) -> Path:
     from tunnelbench.report.collect import collect
     from tunnelbench.report.html import STUDY_NAME, render
     from tunnelbench.report.illustrations import illustrate
-    from tunnelbench.report.tables import write_tables
 
-    figures, tables = out / "figures", out / "tables"
+    content = collect(data)
+    page = render(content, illustrate(content))
     try:
-        for folder in (figures, tables):
-            folder.mkdir(parents=True, exist_ok=True)
-        content = collect(data)
-        illustrations = [(section, illustrate(section)) for section in content.sections]
-        for _, drawings in illustrations:
-            for drawing in drawings:
-                drawing.write(figures)
-        write_tables(data, content, tables)
+        out.mkdir(parents=True, exist_ok=True)
         (out / STUDY_NAME).write_text(content.campaign.study_toml, encoding="utf-8")
         for name, payload in data.contents().items():
             (out / name).parent.mkdir(parents=True, exist_ok=True)
             (out / name).write_bytes(payload)
-        (out / PAGE_NAME).write_text(render(content, illustrations), encoding="utf-8")
+        (out / PAGE_NAME).write_text(page, encoding="utf-8")
     except OSError as error:
         raise UserError(
             f"The report can't be written to {out}: {error.strerror}.",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import msgspec
 import polars
 
 from tunnelbench.analysis.disturbance import disturbances, machine_summary
+from tunnelbench.analysis.effects import Effects, effects
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.ranked import LESS_IS_BETTER
 from tunnelbench.analysis.warnings import MeasurementWarning
@@ -29,8 +30,9 @@ from tunnelbench.report.content import (
     Unmeasured,
 )
 from tunnelbench.report.courses import courses
-from tunnelbench.report.numbers import LEVELS, numbers_of
+from tunnelbench.report.numbers import LEVELS, Numbers, numbers_of
 from tunnelbench.report.reasons import explained
+from tunnelbench.report.reproduction import METRICS, correspondence_of, reproduction
 from tunnelbench.report.wording import point_title, printable, some_of
 from tunnelbench.store.model import CryptographyRecord, RekeyRecord
 from tunnelbench.store.read import CampaignData
@@ -49,11 +51,12 @@ Place = tuple[Treatment, str]
 def collect(data: CampaignData) -> Content:
     """Everything that a report says of a campaign, finished or not."""
     campaign, cells, instances = data.campaign(), data.cells(), data.instances()
-    numbers, cryptography = numbers_of(data), data.cryptography()
     states = data.machine_states()
+    cryptography, correspondence = data.cryptography(), correspondence_of(campaign)
+    numbers = numbers_of(data, METRICS if correspondence else ())
     names = _names(cells, instances)
     proofs = _proofs(instances)
-    results = _results(numbers.summary, numbers.processor, proofs, names)
+    results = _results(numbers, proofs, names)
     sections = _sections(results)
     headlines = headline_sections(sections)
     return Content(
@@ -80,6 +83,8 @@ def collect(data: CampaignData) -> Content:
         cryptography=tuple(_cryptography(cryptography, results, names)),
         explained=tuple(explained(headlines, campaign, cryptography, numbers.switches)),
         courses=tuple(courses(headlines, data, numbers.typical)),
+        reproduction=reproduction(correspondence, numbers.kept),
+        effects=_effects(numbers.answers),
     )
 
 
@@ -137,11 +142,13 @@ def _names(*frames: polars.DataFrame) -> dict[Treatment, str]:
     return {treatment: name(treatment) for treatment in map(_treatment, treatments.iter_rows(named=True))}
 
 
-def _results(
-    summary: polars.DataFrame, processor: polars.DataFrame, proofs: Mapping[Place, Proof], names: Names
-) -> list[Result]:
-    costs = _estimates(processor)
-    return [
+def _results(numbers: Numbers, proofs: Mapping[Place, Proof], names: Names) -> list[Result]:
+    costs = _estimates(numbers.processor)
+    tiers = {
+        (_treatment(row), row["runtime"], _point(row)): row["tier"]
+        for row in numbers.tiers.iter_rows(named=True)
+    }
+    results = [
         Result(
             tunnel=names[treatment],
             treatment=treatment,
@@ -150,9 +157,24 @@ def _results(
             metrics=estimates,
             processor=costs.get((treatment, runtime, point), {}),
             proof=proofs[treatment, runtime],
+            tier=tiers.get((treatment, runtime, point)),
         )
-        for (treatment, runtime, point), estimates in _estimates(summary).items()
+        for (treatment, runtime, point), estimates in _estimates(numbers.summary).items()
     ]
+    return [result if _is_repeated(result) else replace(result, tier=None) for result in results]
+
+
+def _is_repeated(result: Result) -> bool:
+    return result.ranking is not None and result.ranking.n_instances > 1
+
+
+def _effects(answers: polars.DataFrame) -> dict[str, Effects]:
+    """What factors explain of each metric that answers, where it was measured more than once."""
+    found = {
+        metric: effects(answers.filter(polars.col("metric") == metric), metric)
+        for metric in answers["metric"].unique().sort()
+    }
+    return {metric: explained for metric, explained in found.items() if explained is not None}
 
 
 def _estimates(summary: polars.DataFrame) -> dict[tuple[Treatment, str, Point], dict[str, Estimate]]:
@@ -292,6 +314,7 @@ def _cryptography(
             allows = Cost(record.ns_per_packet, record.ns_per_byte).mbit_per_second()
         yield Cryptography(
             names[record.treatment],
+            record.treatment,
             record.runtime,
             record.encryption,
             record.integrity,

@@ -135,6 +135,7 @@ def _ranked(
     return [
         Column(title, heading, _median(metric, text)),
         Column(title, interval, _interval(metric, text)),
+        Column(title, "tier", _tier),
     ]
 
 
@@ -180,6 +181,10 @@ def _counts(result: Result) -> str:
     """Of the metric that ranks the result, or of another where the load doesn't measure that."""
     estimate = result.ranking or next(iter(result.metrics.values()))
     return f"{estimate.n_instances} ({estimate.n_trials})"
+
+
+def _tier(result: Result) -> str:
+    return NOTHING if result.tier is None else str(result.tier)
 
 
 def _jitter(result: Result) -> str:

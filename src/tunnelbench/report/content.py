@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars
 
 from tunnelbench.analysis.disturbance import MachineSummary
+from tunnelbench.analysis.effects import Effects
 from tunnelbench.analysis.findings.verdict import Beside, Verdict
 from tunnelbench.analysis.ranked import RANKED_BY
 from tunnelbench.analysis.why import Explanation
@@ -77,6 +78,9 @@ class Result:
     processor: Mapping[str, Estimate]
     """Node, or MACHINE, to processor seconds per second."""
     proof: Proof
+    tier: int | None = None
+    """1 for the best at its point in its runtime and for those that can't be told from it, 2 for the next;
+    None where nothing was repeated."""
 
     @property
     def throughput(self) -> Estimate | None:
@@ -175,6 +179,7 @@ class Cryptography:
     """What a tunnel's cryptography would allow alone, and what the tunnel reached."""
 
     tunnel: str
+    treatment: Treatment
     runtime: str
     encryption: str
     integrity: str
@@ -264,3 +269,5 @@ class Content:
     """Why tunnels are as fast as they are, at the headline points."""
     courses: tuple[Course, ...] = ()
     reproduction: Reproduction | None = None
+    effects: Mapping[str, Effects] = field(default_factory=dict[str, Effects])
+    """What each factor explains, by the metric that answers at some points."""

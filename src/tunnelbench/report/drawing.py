@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import vl_convert
 from markupsafe import Markup, escape
@@ -18,19 +21,26 @@ _BACKGROUND = re.compile(rf'<rect width="[\d.]+" height="[\d.]+" fill="{PAPER}"\
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure as SVG text, black on white, with the words that stand for it where it can't be seen."""
+    """A figure, black on white, with the words that stand for it where it can't be seen."""
 
     name: str
     """File name without ending, different for every figure of a report."""
     title: str
     alternative: str
-    svg: str
-    png: bytes
+    specification: Mapping[str, Any]
+    """In Vega-Lite."""
+
+    @cached_property
+    def svg(self) -> str:
+        """As SVG text."""
+        return vl_convert.vegalite_to_svg(dict(self.specification))
 
     def write(self, folder: Path) -> None:
-        """Write `name`.svg and `name`.png into `folder`."""
+        """Write `name`.svg, `name`.pdf and `name`.png into `folder`."""
+        specification = dict(self.specification)
         (folder / f"{self.name}.svg").write_text(self.svg, encoding="utf-8")
-        (folder / f"{self.name}.png").write_bytes(self.png)
+        (folder / f"{self.name}.pdf").write_bytes(vl_convert.vegalite_to_pdf(specification))
+        (folder / f"{self.name}.png").write_bytes(vl_convert.vegalite_to_png(specification, scale=_PNG_SCALE))
 
     def for_page(self) -> Markup:
         """The SVG as an element of an HTML page, drawn in the page's own text and line colours.
@@ -45,8 +55,5 @@ class Drawing:
 
 
 def draw(chart: Chart, name: str, title: str, alternative: str) -> Drawing:
-    """Draw a figure."""
-    specification = chart.to_dict() | {"config": THEME}
-    svg = vl_convert.vegalite_to_svg(specification)
-    png = vl_convert.vegalite_to_png(specification, scale=_PNG_SCALE)
-    return Drawing(name, title, alternative, svg, png)
+    """Prepare a figure; it is drawn when it is needed."""
+    return Drawing(name, title, alternative, chart.to_dict() | {"config": THEME})

@@ -143,14 +143,15 @@ def _panels(frame: polars.DataFrame, panel: Callable[[polars.DataFrame], Panel])
     runtimes = frame["runtime"].unique(maintain_order=True).sort(descending=True)
     charts = [
         panel(frame.filter(runtime=runtime)).properties(
-            width=_PANEL_WIDTH, height=altair.Step(_ROW_HEIGHT), title=_panel_title(runtime)
+            width=_PANEL_WIDTH, height=altair.Step(_ROW_HEIGHT), title=panel_title(runtime)
         )
         for runtime in runtimes
     ]
     return altair.vconcat(*charts, spacing=28)
 
 
-def _panel_title(runtime: str) -> str:
+def panel_title(runtime: str) -> str:
+    """What stands over the panel of a runtime."""
     title = runtime_title(runtime)
     return title[0].upper() + title[1:]
 

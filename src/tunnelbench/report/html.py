@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tunnelbench.report.answers import comparisons
+from tunnelbench.analysis.why import LARGEST_UNEXPLAINED
+from tunnelbench.report.answers import comparisons, headline_sections
 from tunnelbench.report.columns import Column, Group, columns_for, groups_of
-from tunnelbench.report.content import OUTCOMES, Content, Result, Section
-from tunnelbench.report.drawing import Drawing
+from tunnelbench.report.content import OUTCOMES, Content, Explained, Proof, Result, Section
+from tunnelbench.report.courses import SERIES, drawn
+from tunnelbench.report.illustrations import MOST_POINTS, Illustrations
+from tunnelbench.report.method import bibtex, paragraph
 from tunnelbench.report.wording import (
     interval,
     interval_name,
@@ -25,9 +29,15 @@ from tunnelbench.report.wording import (
 )
 from tunnelbench.store.database import PACKETS_NAME
 from tunnelbench.store.model import CampaignRecord
+from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
 
 STUDY_NAME = "study.toml"
+MOST_FOLDED = 40
+"""Tables of points beside the headlines, folded up."""
+MOST_EFFECTS = 15
+MOST_DETAILS = 60
+"""Numbers behind one finding."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class Table:
     runtimes: Sequence[tuple[str, Sequence[Result]]]
 
 
-def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Drawing]]]) -> str:
+def render(content: Content, illustrations: Illustrations) -> str:
     """The page as text. Every text that comes from data is escaped."""
     environment = Environment(
         loader=PackageLoader("tunnelbench.report", "."),
@@ -50,18 +60,36 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    results = [result for section in content.sections for result in section.results]
+    headlines = headline_sections(content.sections)[:MOST_POINTS]
+    others = [section for section in content.sections if section not in headlines]
     return environment.get_template("report.html.j2").render(
         content=content,
         campaign=content.campaign,
+        reproduction=content.reproduction,
+        contents=_contents(content, illustrations),
         comparisons=comparisons(content),
         outcome_counts=_outcome_counts(content),
-        tables=[_table(section) for section in content.sections],
-        illustrations=[(point_title(section.point), drawings) for section, drawings in illustrations],
-        has_encrypted=any(result.encrypted for section in content.sections for result in section.results),
+        tables=[_table(section) for section in headlines],
+        folded=[_table(section) for section in others[:MOST_FOLDED]],
+        left_out=len(others[MOST_FOLDED:]),
+        illustrations=illustrations,
+        reasons=_reasons(content),
+        unexplained=_unexplained(content),
+        largest_unexplained=LARGEST_UNEXPLAINED,
+        proofs=_proofs(results),
+        evidence_anchor=evidence_anchor,
+        method_paragraph=paragraph(content),
+        bibtex=bibtex(content.campaign),
+        draw_course=drawn,
+        course_units=SERIES,
+        most_details=MOST_DETAILS,
+        most_effects=MOST_EFFECTS,
+        outcome_words=outcome_words,
+        sentence=sentence,
+        has_encrypted=any(result.encrypted for result in results),
         has_fixed_rates=any(section.at_fixed_rate for section in content.sections),
-        has_kernels=any(
-            result.runtime == "kernel" for section in content.sections for result in section.results
-        ),
+        has_kernels=any(result.runtime == "kernel" for result in results),
         has_rekeys=any(one.rekey for one in content.bringing),
         command=repeat_command(content.campaign),
         packets_name=PACKETS_NAME,
@@ -75,6 +103,30 @@ def render(content: Content, illustrations: Sequence[tuple[Section, Sequence[Dra
         percentage=percentage,
         some_of=some_of,
     )
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter at its beginning and a full stop at its end."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def evidence_anchor(treatment: Treatment, runtime: str) -> str:
+    """Where on the page the evidence of a treatment stands."""
+    return "evidence-" + re.sub(r"[^A-Za-z0-9]+", "-", f"{treatment.key} {runtime}")
+
+
+def outcome_words(outcome: str, count: int) -> str:
+    """The outcome of so many findings as the end of a sentence."""
+    if count == 1:
+        return {"undecided": "is undecided", "not testable here": "is not testable here"}.get(
+            outcome, outcome
+        )
+    return {
+        "holds": "hold",
+        "does not hold": "do not hold",
+        "undecided": "are undecided",
+        "not testable here": "are not testable here",
+    }[outcome]
 
 
 def repeat_command(campaign: CampaignRecord) -> str:
@@ -116,3 +168,50 @@ def _table(section: Section) -> Table:
         columns=columns,
         runtimes=[(runtime, section.of_runtime(runtime)) for runtime in runtimes],
     )
+
+
+def _contents(content: Content, illustrations: Illustrations) -> list[tuple[str, str]]:
+    """Anchors and titles of the sections that the page has, for who looks for one."""
+    has_figures = illustrations.over_payload or illustrations.of_suites or illustrations.of_points
+    reproduction = content.reproduction
+    listed = {
+        ("answer", "Answer"): True,
+        ("findings", "Findings"): reproduction,
+        ("published", "Published values"): reproduction and reproduction.besides,
+        ("results", "Results"): True,
+        ("figures", "Figures"): has_figures,
+        ("why", "Why"): content.explained,
+        ("factors", "Factors"): content.effects,
+        ("courses", "Over time"): content.courses,
+        ("unmeasured", "Without number"): content.unmeasured,
+        ("method", "Method"): True,
+        ("machine", "Machine and versions"): True,
+        ("repeat", "How to repeat this"): True,
+    }
+    return [entry for entry, is_there in listed.items() if is_there]
+
+
+def _proofs(results: Iterable[Result]) -> list[tuple[str, str, str, Proof]]:
+    """Anchor, tunnel, runtime and proof, each once."""
+    found = {
+        evidence_anchor(result.treatment, result.runtime): (result.tunnel, result.runtime, result.proof)
+        for result in results
+    }
+    return [(anchor, *proof) for anchor, proof in found.items()]
+
+
+def _reasons(content: Content) -> list[tuple[str, list[Explained]]]:
+    """Results with reasons under the words for their point and runtime."""
+    found: dict[str, list[Explained]] = {}
+    for one in content.explained:
+        title = f"{point_title(one.result.point)}; {runtime_title(one.result.runtime)}"
+        found.setdefault(title, []).append(one)
+    return list(found.items())
+
+
+def _unexplained(content: Content) -> list[str]:
+    return [
+        f"{one.result.tunnel} ({percentage(one.why.unexplained)})"
+        for one in content.explained
+        if not one.why.is_explained and not one.result.treatment.is_baseline
+    ]

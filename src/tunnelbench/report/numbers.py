@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars
 
 from tunnelbench.analysis.checks import merged, warnings_about
-from tunnelbench.analysis.frames import CELL, POINT, TREATMENT
-from tunnelbench.analysis.ranked import RANKED_BY
+from tunnelbench.analysis.frames import CELL, POINT, TREATMENT, instance_values
+from tunnelbench.analysis.groups import groups
+from tunnelbench.analysis.ranked import LESS_IS_BETTER, RANKED_BY
 from tunnelbench.analysis.summary import summarise
 from tunnelbench.analysis.warnings import MeasurementWarning
 from tunnelbench.store.read import CampaignData
@@ -36,12 +38,18 @@ class Numbers:
     typical: polars.DataFrame
     """The columns of a cell and `trial`: the one whose answer is nearest to the cell's median."""
     warnings: tuple[MeasurementWarning, ...]
+    tiers: polars.DataFrame
+    """As `analysis.groups` makes them, of what answers at each point."""
+    answers: polars.DataFrame
+    """As `instance_values` makes them, of what answers at each point."""
+    kept: polars.DataFrame
+    """The trials with the metrics that were to be kept."""
 
 
-def numbers_of(data: CampaignData) -> Numbers:
-    """All statistics of a campaign, which may be empty."""
-    points = [_numbers(one.point.question, one.trials, one.node_costs) for one in data.by_point()]
-    points = points or [_numbers("throughput", data.trials(), data.node_costs())]
+def numbers_of(data: CampaignData, keep: Sequence[str] = ()) -> Numbers:
+    """All statistics of a campaign, which may be empty; and its trials with a few metrics."""
+    points = [_numbers(one.point.question, one.trials, one.node_costs, keep) for one in data.by_point()]
+    points = points or [_numbers("throughput", data.trials(), data.node_costs(), keep)]
     return Numbers(
         summary=polars.concat([one.summary for one in points]),
         processor=polars.concat([one.processor for one in points]),
@@ -49,6 +57,9 @@ def numbers_of(data: CampaignData) -> Numbers:
         statuses=polars.concat([one.statuses for one in points]),
         typical=polars.concat([one.typical for one in points]),
         warnings=merged(warning for one in points for warning in one.warnings),
+        tiers=polars.concat([one.tiers for one in points]),
+        answers=polars.concat([one.answers for one in points]),
+        kept=polars.concat([one.kept for one in points]),
     )
 
 
@@ -73,15 +84,21 @@ def without_idle_ratios(summary: polars.DataFrame, question: Question) -> polars
     )
 
 
-def _numbers(question: Question, trials: polars.DataFrame, node_costs: polars.DataFrame) -> Numbers:
-    summary = summarise(trials)
+def _numbers(
+    question: Question, trials: polars.DataFrame, node_costs: polars.DataFrame, keep: Sequence[str]
+) -> Numbers:
+    summary, metric = summarise(trials), RANKED_BY[question]
+    answers = instance_values(trials.filter(polars.col("metric") == metric))
     return Numbers(
         summary=without_idle_ratios(summary, question),
         processor=summarise(processor_totals(node_costs)),
         switches=_switches(node_costs),
         statuses=trials.select(*LEVELS, "status").unique(),
-        typical=_typical(trials, RANKED_BY[question]),
+        typical=_typical(trials, metric),
         warnings=warnings_about(trials, summary),
+        tiers=groups(answers, metric, less_is_better=metric in LESS_IS_BETTER),
+        answers=answers,
+        kept=trials.filter(polars.col("metric").is_in(list(keep))),
     )
 
 

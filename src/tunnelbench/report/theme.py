@@ -28,7 +28,15 @@ THEME: dict[str, Any] = {
         "labelLimit": 0,
         "labelFlush": False,
     },
-    "legend": {"orient": "top", "labelColor": INK, "labelFontSize": 12, "labelLimit": 0, "symbolOpacity": 1},
+    "legend": {
+        "orient": "top",
+        "labelColor": INK,
+        "labelFontSize": 12,
+        "labelLimit": 0,
+        "symbolOpacity": 1,
+        "titleColor": INK,
+        "titleFontWeight": "normal",
+    },
     "title": {"color": INK, "fontSize": 13, "anchor": "start", "frame": "group", "offset": 8},
     "text": {"fontSize": 11},
 }

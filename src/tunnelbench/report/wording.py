@@ -72,6 +72,11 @@ def point_title(point: Point) -> str:
     return ", ".join(part for part in parts if part is not None)
 
 
+def family_title(point: Point) -> str:
+    """A point in words without the size of its payload."""
+    return point_title(point.model_copy(update={"payload_bytes": None}))
+
+
 def point_slug(point: Point) -> str:
     """A point as a part of a file name."""
     words = re.sub(r" (profile|payload|rate)=", " ", point.key).replace(" ", "-")
@@ -116,7 +121,7 @@ def _traffic(point: Point) -> str:
             return f"a connection for each {size} request and response"
         case "constant":
             packets = {"tcp": "writes", "udp": "datagrams", "icmp": "echo requests"}[point.transport]
-            return " ".join([f"{size} {packets}", *pace(point)])
+            return " ".join([*([size] if size else []), packets, *pace(point)])
         case profile:
             return " ".join([*([size] if size else []), profile, *pace(point)])
 

@@ -1,0 +1,42 @@
+"""What became of a published study's findings and numbers in a campaign that repeats it."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import polars
+
+from tunnelbench.analysis.findings.beside import published_beside_ours
+from tunnelbench.analysis.findings.judge import judge
+from tunnelbench.report.content import Reproduction
+from tunnelbench.store.model import CampaignRecord
+from tunnelbench.study.correspondence import Correspondence
+from tunnelbench.study.profiles import in_profile
+from tunnelbench.study.published import published
+
+METRICS = ("throughput", "capacity", "latency_p50", "round_trip_p50", "jitter", "loss")
+"""Metrics of ours that findings and values of papers are about."""
+
+
+def correspondence_of(campaign: CampaignRecord) -> Correspondence | None:
+    """What stands for what, where the study repeats a published one."""
+    document: dict[str, Any] = tomllib.loads(campaign.study_toml)
+    profile = campaign.plan.get("profile")
+    if isinstance(profile, str) and profile in document.get("profiles", {}):
+        document = in_profile(document, profile)
+    return Correspondence.model_validate(document["published"]) if "published" in document else None
+
+
+def reproduction(correspondence: Correspondence | None, trials: polars.DataFrame) -> Reproduction | None:
+    """Verdicts and values side by side; None where nothing is repeated. `trials` need only METRICS."""
+    if correspondence is None:
+        return None
+    study = published(correspondence.source)
+    return Reproduction(
+        source=correspondence.source,
+        question=study.questions.main if study.questions else study.design.question,
+        verdicts=judge(trials, study, correspondence),
+        besides=published_beside_ours(trials, study, correspondence),
+        notes=correspondence.notes,
+    )
