@@ -230,7 +230,11 @@ async def test_udp_metrics_follow_their_definitions() -> None:
         "pdv": b"pdv",
         "departure_error": b"departures",
     }
-    assert measurement.series == {"throughput": [8.0, 4.0], "packets_per_second": [1_000.0, 500.0]}
+    assert measurement.series == {
+        "throughput": [8.0, 4.0],
+        "packets_per_second": [1_000.0, 500.0],
+        "latency": [3e-6, 4e-6],
+    }
     assert measurement.warnings == []
 
 

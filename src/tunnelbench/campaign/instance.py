@@ -16,6 +16,7 @@ from tunnelbench.campaign.predicted import with_prediction
 from tunnelbench.campaign.rekeying import measure_rekey
 from tunnelbench.campaign.trial import Bench
 from tunnelbench.campaign.variants import tunnel_of, variant_of
+from tunnelbench.campaign.warming import method_for
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Lab
@@ -110,8 +111,9 @@ async def _measure(
     all_went_well = True
     for position, point in enumerate(instance.points):
         observer.trial_began(instance, position)
+        method = await method_for(bench, instance, point, course.method, store, identity)
         async with MachineWatch("during") as watch:
-            trial = await run_point(bench, point, position, course.method)
+            trial = await run_point(bench, point, position, method)
         trial = replace(trial, machine=watch.state)
         trial = with_doubt(trial, instance.treatment, course.calibrations)
         trial = with_prediction(trial, instance.treatment)

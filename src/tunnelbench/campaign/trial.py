@@ -106,7 +106,7 @@ async def _drive_client(
     aim = target(bench.established, server, family, port)
     workload = Workload(
         **{part.name: getattr(traffic, part.name) for part in fields(Traffic)},
-        warm_up_s=method.warm_up,
+        warm_up_s=method.warm_up_seconds,
         measure_s=method.window,
         cool_down_s=method.cool_down,
         server=Endpoint(str(server.inside.address(family)), port),

@@ -80,6 +80,7 @@ def collect(data: CampaignData) -> Content:
         packet_logs=data.packet_logs(),
         calibrations=data.calibrations(),
         settled=data.settled(),
+        warm_ups=data.warm_ups(),
         cryptography=tuple(_cryptography(cryptography, results, names)),
         explained=tuple(explained(headlines, campaign, cryptography, numbers.switches)),
         courses=tuple(courses(headlines, data, numbers.typical)),

@@ -12,7 +12,13 @@ from tunnelbench.analysis.effects import Effects
 from tunnelbench.analysis.findings.verdict import Beside, Verdict
 from tunnelbench.analysis.ranked import RANKED_BY
 from tunnelbench.analysis.why import Explanation
-from tunnelbench.store.model import CalibrationRecord, CampaignRecord, RekeyRecord, SettledRecord
+from tunnelbench.store.model import (
+    CalibrationRecord,
+    CampaignRecord,
+    RekeyRecord,
+    SettledRecord,
+    WarmUpRecord,
+)
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
@@ -263,6 +269,8 @@ class Content:
     cryptography: tuple[Cryptography, ...] = ()
     machine: MachineSummary | None = None
     """What the machine did besides; None where no trial has been measured."""
+    warm_ups: tuple[WarmUpRecord, ...] = ()
+    """What pilots found; none where the study says how much is cut off."""
     settled: tuple[SettledRecord, ...] = ()
     """Cells that were not measured any more once enough was known of them."""
     explained: tuple[Explained, ...] = ()

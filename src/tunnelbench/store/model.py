@@ -158,6 +158,24 @@ class SettledRecord:
 
 
 @dataclass(frozen=True)
+class WarmUpRecord:
+    """What a pilot found out about the start of a cell's trials."""
+
+    instance: str
+    """Key of its treatment in its runtime."""
+    point: str
+    """Key of its point."""
+    name: str
+    """In words."""
+    seconds: float
+    """To be cut off."""
+    series: str | None
+    """What was looked at; None where the load has no series, so that the usual time is cut off."""
+    is_settled: bool
+    """False where the series was still changing in its second half."""
+
+
+@dataclass(frozen=True)
 class MachineStateRecord:
     """What this machine did besides the campaign for a while."""
 

@@ -24,6 +24,7 @@ from tunnelbench.store.model import (
     RekeyRecord,
     SettledRecord,
     Versions,
+    WarmUpRecord,
 )
 from tunnelbench.store.wide import Numbers, read_numbers, read_trials
 from tunnelbench.study.points import Point
@@ -182,6 +183,13 @@ class CampaignData:
         columns = ", ".join(column.name for column in fields(SettledRecord))
         rows = self._connection.execute(f"SELECT {columns} FROM settled ORDER BY campaign_round, rowid")
         return tuple(SettledRecord(*row) for row in rows)
+
+    def warm_ups(self) -> tuple[WarmUpRecord, ...]:
+        """What pilots found, in the order of pilots."""
+        rows = self._connection.execute(
+            "SELECT instance, point, name, seconds, series, is_settled FROM warm_up ORDER BY rowid"
+        )
+        return tuple(WarmUpRecord(*found, is_settled=bool(settled)) for *found, settled in rows)
 
     def cells(self) -> polars.DataFrame:
         """One row per cell of the study: key, its levels, and `skipped`, the reason if it isn't measured."""

@@ -188,6 +188,17 @@ CREATE TABLE rekey (
     calm_latency_ms REAL NOT NULL
 ) STRICT;
 
+-- What pilots found to be cut off at the start of trials.
+CREATE TABLE warm_up (
+    instance TEXT NOT NULL,
+    point TEXT NOT NULL,
+    name TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    series TEXT,
+    is_settled INTEGER NOT NULL,
+    PRIMARY KEY (instance, point)
+) STRICT;
+
 -- What the machine did besides the campaign: before it, during each trial, after it.
 CREATE TABLE machine_state (
     id INTEGER PRIMARY KEY,

@@ -34,6 +34,7 @@ from tunnelbench.store.model import (
     RekeyRecord,
     SettledRecord,
     TrialRecord,
+    WarmUpRecord,
     WarningRecord,
 )
 from tunnelbench.study.cells import Cell
@@ -224,6 +225,11 @@ class CampaignStore:
         with self._transaction() as connection:
             _insert(connection, "warning", {**_columns(warning), "instance": instance})
 
+    def add_warm_up(self, warm_up: WarmUpRecord) -> None:
+        """Add what a pilot found."""
+        with self._transaction() as connection:
+            _insert(connection, "warm_up", _columns(warm_up))
+
     def add_machine_state(self, state: MachineStateRecord) -> None:
         """Add what the machine did before or after the campaign."""
         with self._transaction() as connection:
@@ -356,6 +362,7 @@ def _columns(
     | InstanceRecord
     | TrialRecord
     | MachineStateRecord
+    | WarmUpRecord
     | PacketLogRecord
     | CryptographyRecord
     | RekeyRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from annotated_types import Gt
 from pydantic import (
@@ -104,6 +104,19 @@ Seconds = Annotated[
     BeforeValidator(parse_seconds),
     PlainSerializer(format_seconds),
     WithJsonSchema(_written(DURATION)),
+]
+AUTO = "auto"
+
+
+def _seconds_or_auto(value: object) -> object:
+    return AUTO if value == AUTO else parse_seconds(value)
+
+
+SecondsOrAuto = Annotated[
+    float | Literal["auto"],
+    BeforeValidator(_seconds_or_auto),
+    PlainSerializer(lambda value: AUTO if value == AUTO else format_seconds(value)),
+    WithJsonSchema({"anyOf": [{"const": AUTO}, _written(DURATION)]}),
 ]
 PositiveSeconds = Annotated[Seconds, Gt(0)]
 BitRate = Annotated[

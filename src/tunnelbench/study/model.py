@@ -22,6 +22,7 @@ from tunnelbench.study.fields import (
     PositiveSeconds,
     Ratio,
     Seconds,
+    SecondsOrAuto,
     SendingRateLevel,
 )
 from tunnelbench.study.quantity import CAPACITY, MAXIMUM, SendingRate
@@ -218,8 +219,8 @@ class Method(Frozen, frozen=True):
     """With `stop = "interval"`: don't measure cells again whose interval is within the goal."""
     trial: PositiveSeconds = 5.0
     """Seconds of traffic in a trial, warm-up and cool-down included."""
-    warm_up: Seconds = 0.5
-    """Seconds cut off at the start of a trial."""
+    warm_up: SecondsOrAuto = 0.5
+    """Seconds cut off at the start of a trial. `auto`: a pilot of each cell tells how many."""
     cool_down: Seconds = 0.2
     """Seconds cut off at the end of a trial."""
     seed: Annotated[int, Interval(ge=0, lt=2**63)] = 1
@@ -234,7 +235,12 @@ class Method(Frozen, frozen=True):
     @property
     def window(self) -> float:
         """Measured seconds of a trial: what lies between warm-up and cool-down."""
-        return self.trial - self.warm_up - self.cool_down
+        return self.trial - self.warm_up_seconds - self.cool_down
+
+    @property
+    def warm_up_seconds(self) -> float:
+        """Seconds cut off at the start of a trial; none where that is yet to be found."""
+        return 0.0 if self.warm_up == "auto" else self.warm_up
 
     def override(self, rounds: int | None = None, budget: float | None = None) -> Method:
         """The same method with the rounds or the budget (seconds) that the user asks for now."""
@@ -244,9 +250,11 @@ class Method(Frozen, frozen=True):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.window <= 0:
+        # What a pilot finds is at most half of it.
+        warm_up = self.trial / 2 if self.warm_up == "auto" else self.warm_up
+        if self.trial - warm_up - self.cool_down <= 0:
             raise ValueError(
-                f"a trial of {self.trial:g} s leaves nothing to measure after {self.warm_up:g} s of warm-up "
+                f"a trial of {self.trial:g} s leaves nothing to measure after {warm_up:g} s of warm-up "
                 f"and {self.cool_down:g} s of cool-down"
             )
         if self.rounds_min > self.rounds:

@@ -57,6 +57,7 @@ def _fit(model: type[BaseModel], properties: dict[str, dict[str, Any]]) -> None:
         alternatives = property_schema.get("anyOf", [])
         if {"type": "null"} in alternatives:
             del property_schema["anyOf"]
-            property_schema.update(alternatives[0])
+            others = [one for one in alternatives if one != {"type": "null"}]
+            property_schema.update(others[0] if len(others) == 1 else {"anyOf": others})
         if name in defaults:
             property_schema["default"] = defaults[name]

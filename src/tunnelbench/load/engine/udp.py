@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from asyncio import gather
 from contextlib import AsyncExitStack
@@ -135,6 +136,7 @@ def _measurement(scene: Scene, sent: UdpSent, received: UdpReceived) -> Measurem
         series={
             "throughput": metrics.throughput(flow.series),
             "packets_per_second": [count * 1e9 / flow.series.step for count in flow.series.packets],
+            "latency": [math.nan if delay is None else delay / 1e6 for delay in flow.series.delay_mean],
         },
         warnings=doubts.of_udp(scene, sent, received, _MODES[scene.workload.sending or "batched"]),
     )
