@@ -46,6 +46,16 @@ cool_down = "0.1 s"
 """
 
 
+SEARCH = """
+[method.capacity]
+loss_goal = "20 %"
+trial = "300 ms"
+trials = 1
+highest = "20 Mbit/s"
+repeats = 1
+"""
+
+
 def name_of(process: int) -> str:
     try:
         return Path(f"/proc/{process}/comm").read_text().strip()
@@ -79,6 +89,30 @@ async def test_a_campaign_measures_what_it_planned(tmp_path: Path) -> None:
     assert plain == pytest.approx((1400 + 8 + 20 + 14) / 1400, rel=0.01)
     assert overhead.filter(pl.col("vpn") == "openvpn")["value"].item() > plain
     assert {"host1", "gw1", "gw2", "host2", "machine"} <= set(costs["node"].to_list())
+
+
+async def test_a_campaign_searches_for_capacity_and_finds_the_warm_up(tmp_path: Path) -> None:
+    study = STUDY.replace(', "openvpn/aes-128-gcm"', "").replace('"5 Mbit/s"', '"capacity"')
+    study = study.replace('"0.2 s"', '"auto"') + SEARCH
+    await start(study, "test.toml", tmp_path / "out", Wish(rounds=1), Silent())
+    with CampaignData(tmp_path / "out") as data:
+        trials = data.trials().filter(pl.col("transport") == "udp")
+        found = dict(trials.select("metric", "value").iter_rows())
+        course = data.series(trials["trial"][0])
+        warm_ups = {record.point.split()[0]: record for record in data.warm_ups()}
+        states = data.machine_states()
+        warnings = data.warnings()["kind"].to_list()
+    # Plain IP carries the little that is asked for at most, on any machine.
+    assert found["capacity"] == 20.0
+    assert found["capacity_pps"] == pytest.approx(20e6 / 8 / 1400)
+    assert found["capacity_trials"] == len(course["search_rate"]) == 2
+    assert found["offered"] == pytest.approx(20.0, rel=0.05)
+    assert "capacity_upper" not in found
+    assert "capacity-not-reached" in warnings
+    assert warm_ups["tcp"].series == "throughput"
+    assert 0 <= warm_ups["tcp"].seconds <= 0.6
+    assert warm_ups["udp"].series is None
+    assert states["moment"].to_list() == ["before", "during", "during", "after"]
 
 
 def decoded(received: Path, sent: Path) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def warm_up_of(
         names = [name for name in series if name in (wanted, f"{wanted}_forward", f"{wanted}_reverse")]
         found = [warm_up(_gapless(series[name])) for name in names]
         if found:
-            seconds = max(one.samples for one in found) * SERIES_STEP_S
+            seconds = round(max(one.samples for one in found) * SERIES_STEP_S, 9)
             settled = all(one.is_settled for one in found)
             return replace(usual, seconds=seconds, series=wanted, is_settled=settled)
     return usual
