@@ -9,7 +9,7 @@ import pytest
 from tunnelbench.lab.connection import Connection
 from tunnelbench.lab.messages import Output
 from tunnelbench.lab.program import Program
-from tunnelbench.tunnels import l2tp, pppd, sstp, xl2tpd
+from tunnelbench.tunnels import l2tp, pppd, sstp, sstp_server, xl2tpd
 from tunnelbench.tunnels.base import Place
 
 LCP = """\
@@ -125,23 +125,23 @@ TLSv1.2 cipher ECDHE-ECDSA-AES128-SHA
 
 
 def test_the_server_of_sstp_says_what_tls_uses() -> None:
-    found = sstp.read_ciphers(SSTPD, pppd.read_log(LCP.format(method="chap MS-v2") + UP))
+    found = sstp_server.read_ciphers(SSTPD, pppd.read_log(LCP.format(method="chap MS-v2") + UP))
     assert found.suite == "aes128-sha1"
     assert found.facts == {"authentication": "ms-chap-v2", "compression": "none", "TLS version": "1.2"}
 
 
 def test_all_clients_of_sstp_must_have_the_same_cipher() -> None:
     up = pppd.read_log(LCP.format(method="chap MS-v2") + UP)
-    assert sstp.read_ciphers(SSTPD + SSTPD, up, clients=2).suite == "aes128-sha1"
-    assert sstp.read_ciphers(SSTPD, up, clients=2).suite is None
-    assert sstp.read_ciphers(SSTPD + SSTPD.replace("AES128", "AES256"), up, clients=2).suite is None
+    assert sstp_server.read_ciphers(SSTPD + SSTPD, up, clients=2).suite == "aes128-sha1"
+    assert sstp_server.read_ciphers(SSTPD, up, clients=2).suite is None
+    assert sstp_server.read_ciphers(SSTPD + SSTPD.replace("AES128", "AES256"), up, clients=2).suite is None
 
 
 def test_sstp_without_ppp_or_with_an_unknown_cipher_has_no_suite() -> None:
     up = pppd.read_log(LCP.format(method="chap MS-v2") + UP)
-    assert sstp.read_ciphers(SSTPD, pppd.read_log("")).suite is None
-    assert sstp.read_ciphers(SSTPD.replace("AES128-SHA", "NULL-SHA"), up).suite is None
-    assert sstp.read_ciphers("", up).suite is None
+    assert sstp_server.read_ciphers(SSTPD, pppd.read_log("")).suite is None
+    assert sstp_server.read_ciphers(SSTPD.replace("AES128-SHA", "NULL-SHA"), up).suite is None
+    assert sstp_server.read_ciphers("", up).suite is None
 
 
 @pytest.mark.parametrize(("release", "lacks"), [("bullseye", "sstp-client"), ("bookworm", "Python 3.12")])
