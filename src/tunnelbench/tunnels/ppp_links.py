@@ -14,6 +14,7 @@ from ipaddress import IPv6Address
 
 from tunnelbench.lab import messages
 from tunnelbench.lab.program import Program
+from tunnelbench.lab.together import together
 from tunnelbench.lab.topology import Family
 from tunnelbench.tunnels import pppd
 from tunnelbench.tunnels.base import Gateway
@@ -110,30 +111,32 @@ async def route(links: Sequence[Link], daemon: Program, timeout: float, cleanup:
             await end.route_to_peer(cleanup, interface=pppd.INTERFACE)
         return
     await _give_ipv6_addresses(links, daemon, timeout)
-    for link in links:
-        # pppd has made the one for IPv4.
-        own = f"{link.client.site.inside.ipv6.ip}/128"
-        await link.server.node.configure(messages.AddRoute(own, interface=link.server_interface))
-        cleanup.push_async_callback(link.server.node.run, "ip", "route", "del", own, check=False)
-        await link.client.route_to_peer(cleanup, interface=pppd.INTERFACE)
+    await together(*(_route_to_client(link, cleanup) for link in links))
+
+
+async def _route_to_client(link: Link, cleanup: AsyncExitStack) -> None:
+    # pppd has made the server's one for IPv4.
+    own = f"{link.client.site.inside.ipv6.ip}/128"
+    await link.server.node.configure(messages.AddRoute(own, interface=link.server_interface))
+    cleanup.push_async_callback(link.server.node.run, "ip", "route", "del", own, check=False)
+    await link.client.route_to_peer(cleanup, interface=pppd.INTERFACE)
 
 
 async def _give_ipv6_addresses(links: Sequence[Link], daemon: Program, timeout: float) -> None:
     """Advertises the clients' prefix until each has made its address."""
     server, prefix = links[0].server.node, links[0].client.site.inside.network(Family.IPV6)
-    for link in links:
-        # Even where it forwards packets itself.
-        accept = messages.SetSysctl(f"net/ipv6/conf/{pppd.INTERFACE}/accept_ra", "2")
-        await link.client.node.configure(accept)
-    missing = list(links)
+    # Even where a client forwards packets itself.
+    accept = messages.SetSysctl(f"net/ipv6/conf/{pppd.INTERFACE}/accept_ra", "2")
+    await together(*(link.client.node.configure(accept) for link in links))
+    interfaces = [link.server_interface for link in links]
 
     async def all_have_theirs() -> bool:
-        interfaces = [link.server_interface for link in missing]
         await server.run("python3", "-c", _ADVERTISE, str(prefix), *interfaces)
-        for link in list(missing):
-            shown = await link.client.node.run("ip", "-o", "-6", "address", "show", "dev", pppd.INTERFACE)
-            if f" {link.client.site.inside.ipv6} " in shown.text:
-                missing.remove(link)
-        return not missing
+        return all(await together(*map(_has_its_address, links)))
 
     await until(all_have_theirs, timeout, f"a client made no address of {prefix}", daemon, every=0.2)
+
+
+async def _has_its_address(link: Link) -> bool:
+    shown = await link.client.node.run("ip", "-o", "-6", "address", "show", "dev", pppd.INTERFACE)
+    return f" {link.client.site.inside.ipv6} " in shown.text

@@ -15,6 +15,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_network
 
 from tunnelbench.lab import messages
 from tunnelbench.lab.program import Program
+from tunnelbench.lab.together import together
 from tunnelbench.lab.topology import Family, Site
 from tunnelbench.tunnels.base import Gateway, ReadBack
 from tunnelbench.tunnels.strongswan_configuration import (
@@ -89,9 +90,9 @@ async def serve(
 
     text = _of_server(server, clients, child, protection, credentials, gives_addresses=gives_addresses)
     at_server = await start(server, protection, text, credentials[server.site.gateway], cleanup)
-    at_clients = [await start_client(client) for client in clients]
+    at_clients = await together(*map(start_client, clients))
     await load_all([at_server, *at_clients])
-    handshakes = await asyncio.gather(
+    handshakes = await together(
         *(
             agree(charon, at_server, child.name, rf"=== .*{_end(client, gives_addresses)}/32")
             for client, charon in zip(clients, at_clients, strict=True)

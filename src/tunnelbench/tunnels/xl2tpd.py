@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import chain
 
 from tunnelbench.lab.features import Feature, Needs
 from tunnelbench.lab.program import Program
@@ -89,14 +90,14 @@ async def dial(
 ) -> Sessions:
     """Starts xl2tpd at all ends, has all clients dial at once, and leads traffic into PPP."""
     at_server = await _start_server(links, negotiation, data_plane, cleanup)
-    at_clients = [await _start_client(link, negotiation, data_plane, cleanup) for link in links]
+    at_clients = await together(*(_start_client(link, negotiation, data_plane, cleanup) for link in links))
     daemons = [at_server[0].daemon, *(end.daemon for end in at_clients)]
     await all_print("Listening on IP address", daemons, READY_SECONDS)
     dialled = (_dial(*ends) for ends in zip(links, at_clients, at_server, strict=True))
     handshakes = await together(*dialled)
-    guards = [guard for link in links for guard in await link.guards(cleanup)]
+    guards = await together(*(link.guards(cleanup) for link in links))
     await ppp_links.route(links, daemons[0], READY_SECONDS, cleanup)
-    return Sessions([*at_server, *at_clients], guards, max(handshakes))
+    return Sessions([*at_server, *at_clients], [*chain.from_iterable(guards)], max(handshakes))
 
 
 def read_logs(xl2tpd: str, ppp: str) -> ReadBack:
