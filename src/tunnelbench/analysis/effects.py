@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cached_property
+from itertools import combinations, pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -115,27 +116,16 @@ def anova(values: pl.DataFrame, response: str, terms: Sequence[tuple[str, ...]])
     """The analysis of variance of a column by terms of one or more columns."""
     y = values[response].to_numpy().astype(np.float64)
     y = y - y.mean()
-    blocks = [_indicators(values, term) for term in terms]
-    design = _sparse.hstack([np.ones((y.size, 1)), *blocks]).tocsr()
-    gram = np.asarray((design.T @ design).todense(), dtype=np.float64)
-    right = np.asarray(design.T @ y, dtype=np.float64).ravel()
     total = float(y @ y)
-    ends = np.cumsum([1, *(block.shape[1] for block in blocks)])
-    columns = [list(range(ends[index], ends[index + 1])) for index in range(len(terms))]
+    products = _Products.of(y, [_indicators(values, term) for term in terms])
     contains = _containment(values, terms)
-
-    def fit(chosen: Sequence[int]) -> tuple[float, int]:
-        """Sum of squares explained and rank."""
-        places = np.array([0, *(place for index in chosen for place in columns[index])], dtype=np.intp)
-        return _explained(gram[np.ix_(places, places)], right[places])
-
     everything = list(range(len(terms)))
-    explained, rank = fit(everything)
+    explained, rank = products.fit(everything)
     residual, freedom = max(total - explained, 0.0), int(y.size - rank)
     found: list[Effect] = []
     for index, term in enumerate(terms):
         others = [other for other in everything if other != index and index not in contains[other]]
-        with_term, without = fit([*others, index]), fit(others)
+        with_term, without = products.fit([*others, index]), products.fit(others)
         square, own = max(with_term[0] - without[0], 0.0), with_term[1] - without[1]
         f = p_value = None
         if own > 0 and freedom > 0 and residual > 1e-12 * max(total, 1e-300):
@@ -162,6 +152,55 @@ def _containment(values: pl.DataFrame, terms: Sequence[tuple[str, ...]]) -> list
     return found
 
 
+@dataclass
+class _Products:
+    """Cross products of all terms, from which every least-squares fit of some of them is made.
+
+    The term with most levels, such as many rounds, is eliminated once: its own products are diagonal.
+    """
+
+    gram: NDArray[np.float64]
+    right: NDArray[np.float64]
+    columns: list[NDArray[np.intp]]
+    """Of each term, after a first column of ones."""
+    largest: int
+    """The term with most levels."""
+
+    @classmethod
+    def of(cls, y: NDArray[np.float64], blocks: Sequence[Any]) -> _Products:
+        design = _sparse.hstack([np.ones((y.size, 1)), *blocks]).tocsr()
+        gram = np.asarray((design.T @ design).todense(), dtype=np.float64)
+        right = np.asarray(design.T @ y, dtype=np.float64).ravel()
+        sizes: list[int] = [block.shape[1] for block in blocks]
+        ends = np.cumsum([1, *sizes])
+        columns = [np.arange(start, end, dtype=np.intp) for start, end in pairwise(ends.tolist())]
+        return cls(gram, right, columns, int(np.argmax(sizes)))
+
+    def fit(self, terms: Sequence[int]) -> tuple[float, int]:
+        """Sum of squares that some terms explain together, and their rank."""
+        if self.largest not in terms:
+            return self._fit_small(self.gram, self.right, list(terms))
+        gram, right, explained, levels = self._without_largest
+        square, rank = self._fit_small(gram, right, [index for index in terms if index != self.largest])
+        return explained + square, levels + rank
+
+    @cached_property
+    def _without_largest(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float, int]:
+        own = self.columns[self.largest]
+        counts = np.diag(self.gram)[own]
+        across = self.gram[:, own] / counts
+        gram = self.gram - across @ self.gram[own, :]
+        right = self.right - across @ self.right[own]
+        return gram, right, float((self.right[own] ** 2 / counts).sum()), int(own.size)
+
+    def _fit_small(
+        self, gram: NDArray[np.float64], right: NDArray[np.float64], terms: list[int]
+    ) -> tuple[float, int]:
+        places = np.concatenate([np.zeros(1, dtype=np.intp), *(self.columns[index] for index in terms)])
+        scale = float(self.gram[0, 0])
+        return _explained(gram[np.ix_(places, places)], right[places], scale)
+
+
 def _indicators(values: pl.DataFrame, term: tuple[str, ...]) -> Any:  # noqa: ANN401
     """A column for each combination of levels: sparse, `[value, level]`."""
     codes = values.select(pl.struct(term).rank("dense").alias("code"))["code"].to_numpy().astype(np.intp) - 1
@@ -171,9 +210,9 @@ def _indicators(values: pl.DataFrame, term: tuple[str, ...]) -> Any:  # noqa: AN
     )
 
 
-def _explained(gram: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, int]:
-    """What least squares explain, from cross products that need not have full rank."""
+def _explained(gram: NDArray[np.float64], right: NDArray[np.float64], scale: float) -> tuple[float, int]:
+    """What least squares explain, from cross products that need not have full rank; `scale` is their size."""
     eigenvalues, vectors = np.linalg.eigh(gram)
-    kept = eigenvalues > eigenvalues[-1] * gram.shape[0] * 1e-13
+    kept = eigenvalues > scale * 1e-10
     projected = vectors[:, kept].T @ right
     return float((projected**2 / eigenvalues[kept]).sum()), int(kept.sum())

@@ -104,19 +104,20 @@ def friedman(values: ArrayLike) -> Friedman | None:
 
 
 def _blocks_and_treatments(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, int] | None:
-    """Means of the columns adjusted for rows, mean square and degrees of freedom of the error."""
-    rows, columns = matrix.shape
-    row, column = np.nonzero(~np.isnan(matrix))
-    seen = matrix[row, column]
-    design = np.zeros((seen.size, rows + columns))
-    design[np.arange(seen.size), column] = 1
-    design[np.arange(seen.size), columns + row] = 1
-    coefficients, _, rank, _ = np.linalg.lstsq(design, seen, rcond=None)
-    freedom = int(seen.size - rank)
+    """Effects of the columns adjusted for rows, mean square and degrees of freedom of the error."""
+    present = (~np.isnan(matrix)).astype(np.float64)
+    by_row = np.maximum(present.sum(axis=1), 1)
+    filled = np.nan_to_num(matrix, nan=0.0)
+    apart: NDArray[np.float64] = (filled - (filled.sum(axis=1) / by_row)[:, None]) * present
+    # Normal equations of the columns, with the rows eliminated.
+    weights: NDArray[np.float64] = np.diag(present.sum(axis=0)) - present.T @ (present / by_row[:, None])
+    right: NDArray[np.float64] = apart.sum(axis=0)
+    effects, _, rank, _ = np.linalg.lstsq(weights, right, rcond=1e-10)
+    freedom = int(present.sum()) - int(present.any(axis=1).sum()) - int(rank)
     if freedom < 1:
         return None
-    error = float(((seen - design @ coefficients) ** 2).sum())
-    return coefficients[:columns] + coefficients[columns:].mean(), error / freedom, freedom
+    error = max(float((apart**2).sum() - effects @ right), 0.0)
+    return effects.astype(np.float64), error / freedom, freedom
 
 
 Cluster = tuple[int, int]

@@ -39,9 +39,8 @@ def median_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interv
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     if ordered.size < 2:
         return None
-    lower, upper = np.triu_indices(ordered.size)
+    lower, upper, probabilities = _middle_pairs(ordered.size)
     medians = ordered[lower] + (ordered[upper] - ordered[lower]) / 2
-    probabilities = _middle_pair_probabilities(ordered.size)[lower, upper]
     order = np.argsort(medians, kind="stable")
     tail = (1 - confidence) / 2 - _ROUNDING
     from_below = np.cumsum(probabilities[order])
@@ -62,6 +61,18 @@ def attainable_confidence(count: int) -> float:
 
 
 @lru_cache(maxsize=64)
+def _middle_pairs(
+    count: int,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Places and probability of the pairs of sorted values that a resample may well have in its middle.
+
+    With many values that is a small part of all pairs; the others together have less than `_ROUNDING`.
+    """
+    probabilities = _middle_pair_probabilities(count)
+    lower, upper = np.nonzero(np.triu(probabilities > _ROUNDING / count**2))
+    return lower, upper, probabilities[lower, upper]
+
+
 def _middle_pair_probabilities(count: int) -> NDArray[np.float64]:
     """`[i, j]`: the probability that a resample of n sorted values has values i and j (from 0) in its middle.
 

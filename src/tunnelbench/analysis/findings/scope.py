@@ -20,6 +20,8 @@ LESS_IS_BETTER = frozenset({"latency", "jitter", "round_trip", "loss_percent"})
 
 UNITS = {"throughput": "Mbit/s", "latency": "ms", "jitter": "ms", "round_trip": "ms", "loss_percent": "%"}
 
+_METRICS = ("throughput", "capacity", "jitter", "loss", *OURS.values())
+
 _TRANSACTIONS = ("request-response", "connect-request-response")
 
 
@@ -107,8 +109,8 @@ class Scope:
 
 
 def observed(trials: pl.DataFrame) -> pl.DataFrame:
-    """Instance values with their ratios, of every metric, from `frames.TRIALS`."""
-    return with_ratio(instance_values(trials))
+    """Instance values with their ratios, of the metrics that papers speak of, from `frames.TRIALS`."""
+    return with_ratio(instance_values(trials.filter(pl.col("metric").is_in(_METRICS))))
 
 
 def scope(
