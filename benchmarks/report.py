@@ -48,19 +48,21 @@ def main(sizes: list[int]) -> None:
             written = write(Path(name), size)
             megabytes = (Path(name) / FILE_NAME).stat().st_size / 1e6
             with get_context("spawn").Pool(1) as apart:
-                seconds, peak, page = apart.apply(measure, (name,))
-            rows.append([f"{written}", f"{megabytes:.0f}", f"{seconds:.1f}", f"{peak:.0f}", f"{page:.2f}"])
-    print(table(["trials", "campaign, MB", "report, s", "peak memory, MB", "page, MB"], rows))
+                seconds, processor, peak, page = apart.apply(measure, (name,))
+            numbers = f"{megabytes:.0f} {seconds:.1f} {processor:.1f} {peak:.0f} {page:.2f}"
+            rows.append([f"{written}", *numbers.split()])
+            print(rows[-1], file=sys.stderr, flush=True)
+    print(table(["trials", "campaign, MB", "report, s", "processor, s", "peak memory, MB", "page, MB"], rows))
 
 
-def measure(directory: str) -> tuple[float, float, float]:
-    """Seconds and peak MB of a report in a process of its own, and the size of its page."""
+def measure(directory: str) -> tuple[float, float, float, float]:
+    """Seconds, processor seconds and peak MB of a report in a process of its own, and its page's MB."""
     began = time.monotonic()
     with CampaignData(Path(directory)) as data:
         page = build_report(data, Path(directory) / "out")
     seconds = time.monotonic() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    return seconds, peak, page.stat().st_size / 1e6
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3, page.stat().st_size / 1e6
 
 
 def write(directory: Path, size: int) -> int:

@@ -64,6 +64,16 @@ def test_trials_of_one_instance_are_averaged_first() -> None:
     assert (found["low"], found["high"]) == (200.0, 400.0)
 
 
+def test_means_have_intervals_only_where_they_are_wanted() -> None:
+    trials = frame([row("ipip", number, value) for number, value in enumerate((100.0, 200.0, 300.0))])
+    wanted = cell(summarise(trials, means_of={"throughput"}), vpn="ipip")
+    unwanted = cell(summarise(trials, means_of=()), vpn="ipip")
+    assert wanted["mean_low"] == cell(summarise(trials), vpn="ipip")["mean_low"]
+    assert unwanted["mean_low"] is None
+    assert unwanted["mean"] == wanted["mean"]
+    assert unwanted["low"] == wanted["low"]
+
+
 def test_one_instance_has_no_spread_and_no_interval() -> None:
     found = cell(summarise(frame([row("open", 1, 900.0)])), vpn="open")
     assert found["median"] == found["mean"] == 900.0

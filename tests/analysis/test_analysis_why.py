@@ -49,6 +49,17 @@ def test_idle_gateways_leave_it_unexplained() -> None:
     assert not found.is_explained
 
 
+def test_a_cipher_timed_on_a_busy_machine_is_doubted() -> None:
+    found = explain(TUNNEL, GATEWAYS, PLAIN, Cipher(0, 100))
+    assert found.is_cipher_doubtful
+    assert found.cipher_ns_per_byte == pytest.approx(110)
+    assert {ceiling.part: ceiling.mbit_per_second for ceiling in found.ceilings}["cipher"] == pytest.approx(
+        200 / 0.95
+    )
+    in_a_shared_kernel = explain(TUNNEL, GATEWAYS, PLAIN, Cipher(0, 100, is_accounted=False))
+    assert not in_a_shared_kernel.is_cipher_doubtful
+
+
 def test_a_full_link_is_the_bottleneck() -> None:
     found = explain(Costs(90, {"gw1": 0.1}, wire_overhead=1.08), GATEWAYS, link_rate=100)
     assert found.bottleneck == "link"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+import numpy as np
 import polars as pl
 
 from tunnelbench.analysis.bootstrap import mean_intervals
@@ -10,8 +13,12 @@ from tunnelbench.analysis.intervals import CONFIDENCE, Interval, median_interval
 from tunnelbench.analysis.ratio import with_ratio
 
 
-def summarise(trials: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFrame:
+def summarise(
+    trials: pl.DataFrame, confidence: float = CONFIDENCE, means_of: Collection[str] | None = None
+) -> pl.DataFrame:
     """One row per cell, runtime and metric, in the order of their first trial.
+
+    `means_of`: the metrics whose means have intervals, which take the most time; all where not given.
 
     Takes `frames.TRIALS`. Columns besides those of `frames.CELL` and `metric`, in the unit of the metric:
 
@@ -50,11 +57,13 @@ def summarise(trials: pl.DataFrame, confidence: float = CONFIDENCE) -> pl.DataFr
         "standard_deviation",
         variation.alias("coefficient_of_variation"),
         *_interval_columns(_medians(cells["values"], confidence), "low", "high"),
-        *_interval_columns(_means(cells["values"], confidence), "mean_low", "mean_high"),
+        *_interval_columns(_means(cells, "values", confidence, means_of), "mean_low", "mean_high"),
         pl.col("median_ratio").alias("ratio"),
         *_interval_columns(_medians(cells["ratios"], confidence), "ratio_low", "ratio_high"),
         "mean_ratio",
-        *_interval_columns(_means(cells["ratios"], confidence), "mean_ratio_low", "mean_ratio_high"),
+        *_interval_columns(
+            _means(cells, "ratios", confidence, means_of), "mean_ratio_low", "mean_ratio_high"
+        ),
         "n_paired",
     )
 
@@ -63,8 +72,17 @@ def _medians(samples: pl.Series, confidence: float) -> list[Interval | None]:
     return [median_interval(sample, confidence) for sample in samples]
 
 
-def _means(samples: pl.Series, confidence: float) -> list[Interval | None]:
-    return mean_intervals([sample.to_numpy() for sample in samples], confidence)
+def _means(
+    cells: pl.DataFrame, samples: str, confidence: float, metrics: Collection[str] | None
+) -> list[Interval | None]:
+    nothing = np.empty(0)
+    return mean_intervals(
+        [
+            sample.to_numpy() if metrics is None or metric in metrics else nothing
+            for metric, sample in zip(cells["metric"], cells[samples], strict=True)
+        ],
+        confidence,
+    )
 
 
 def _interval_columns(intervals: list[Interval | None], low: str, high: str) -> tuple[pl.Series, pl.Series]:

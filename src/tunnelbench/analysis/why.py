@@ -48,6 +48,8 @@ class Cipher:
 
     ns_per_packet: float
     ns_per_byte: float
+    is_accounted: bool = True
+    """Whether its time is part of what a node's processes took, and not of a kernel that nodes share."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,10 @@ class Explanation:
     ns_per_byte: Mapping[str, float]
     """Node to processor nanoseconds per byte of payload."""
     cipher_ns_per_byte: float | None
-    """What of that the cryptography alone accounts for, at each end."""
+    """What the cryptography alone takes, at each end, as it was timed before the campaign."""
+    is_cipher_doubtful: bool
+    """Whether that is more than all the time that the node took: then one of the two was disturbed, and the
+    ceiling takes the node's."""
     plain_ns_per_byte: float | None
     """What plain IP takes of the busiest node."""
     switches_per_packet: Mapping[str, float]
@@ -122,7 +127,10 @@ def explain(
     share = costs.processors.get(busiest) if busiest else None
     machine = costs.machine / costs.n_processors if costs.machine and costs.n_processors else None
     per_byte = {node: used * _NS_PER_BYTE / costs.throughput for node, used in costs.processors.items()}
-    parts = _Parts(costs, plain, _cipher_time(costs, cipher), link_rate, busiest, share, machine)
+    timed = _cipher_time(costs, cipher)
+    most = per_byte.get(busiest) if busiest and cipher and cipher.is_accounted else None
+    believed = timed if timed is None or not most else min(timed, most)
+    parts = _Parts(costs, plain, believed, link_rate, busiest, share, machine)
     return Explanation(
         throughput=costs.throughput,
         ceilings=tuple(_falling(parts.ceilings(), costs.throughput)),
@@ -131,7 +139,8 @@ def explain(
         machine_share=machine,
         bottleneck=parts.bottleneck(),
         ns_per_byte=per_byte,
-        cipher_ns_per_byte=parts.cipher,
+        cipher_ns_per_byte=timed,
+        is_cipher_doubtful=timed is not None and believed is not None and timed > believed,
         plain_ns_per_byte=parts.plain_work(),
         switches_per_packet=_switches_per_packet(costs),
         wire_overhead=costs.wire_overhead,
@@ -160,11 +169,20 @@ class _Parts:
         if self.plain is not None:
             yield Ceiling("plain IP", self.plain.throughput)
         if self.cipher:
-            yield Ceiling("cipher", _NS_PER_BYTE / (self.cipher + (self.plain_work() or 0.0)))
+            yield Ceiling("cipher", _NS_PER_BYTE / self._with_plain_work(self.cipher))
         if self.share:
             yield Ceiling("tunnel's work", self.costs.throughput / self.share)
         if self.machine:
             yield Ceiling("sharing", self.costs.throughput / self.machine)
+
+    def _with_plain_work(self, cipher: float) -> float:
+        """Both on one processor, but not more than the node took in all."""
+        both = cipher + (self.plain_work() or 0.0)
+        return (
+            both
+            if not self.share
+            else max(cipher, min(both, self.share * _NS_PER_BYTE / self.costs.throughput))
+        )
 
     def plain_work(self) -> float | None:
         """Nanoseconds per byte that plain IP takes of the busiest node."""

@@ -27,7 +27,7 @@ _MOST_LABELS = 12
 PARTS = {
     "arrived": ("arrived", "#0072B2"),
     "unexplained": ("unexplained: waiting", "#8A8A8A"),
-    "sharing": ("sharing the machine's processors", "#CC79A7"),
+    "sharing": ("processors shared with all else", "#CC79A7"),
     "tunnel's work": ("the tunnel's other work", "#E69F00"),
     "cipher": ("its cryptography", "#D55E00"),
     "plain IP": ("what plain IP takes here", "#009E73"),

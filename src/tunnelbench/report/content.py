@@ -9,6 +9,7 @@ import polars
 
 from tunnelbench.analysis.disturbance import MachineSummary
 from tunnelbench.analysis.effects import Effects
+from tunnelbench.analysis.findings.questions import Answer
 from tunnelbench.analysis.findings.verdict import Beside, Verdict
 from tunnelbench.analysis.ranked import RANKED_BY
 from tunnelbench.analysis.why import Explanation
@@ -231,6 +232,8 @@ class Reproduction:
     source: str
     """Name of the published study."""
     question: str
+    answers: tuple[Answer, ...]
+    """The paper's research questions, answered from this campaign."""
     verdicts: tuple[Verdict, ...]
     besides: tuple[Beside, ...]
     """Published values beside ours."""

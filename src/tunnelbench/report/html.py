@@ -76,6 +76,7 @@ def render(content: Content, illustrations: Illustrations) -> str:
         illustrations=illustrations,
         reasons=_reasons(content),
         unexplained=_unexplained(content),
+        has_doubtful_ciphers=any(one.why.is_cipher_doubtful for one in content.explained),
         largest_unexplained=LARGEST_UNEXPLAINED,
         proofs=_proofs(results),
         evidence_anchor=evidence_anchor,

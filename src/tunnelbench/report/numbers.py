@@ -19,6 +19,8 @@ from tunnelbench.study.points import Question
 LEVELS = (*TREATMENT, *POINT)
 _PARTS = ("user", "system", "softirq")
 _SWITCHES = ("voluntary_switches", "involuntary_switches")
+_MEANS_OF = ("throughput", "latency_p50", "jitter")
+"""Metrics of which papers give means, beside what answers at a point."""
 _FIXED_BY_RATE = ("throughput", "offered", "packets_per_second")
 """Metrics that a fixed rate makes all but equal for every tunnel."""
 
@@ -87,11 +89,12 @@ def without_idle_ratios(summary: polars.DataFrame, question: Question) -> polars
 def _numbers(
     question: Question, trials: polars.DataFrame, node_costs: polars.DataFrame, keep: Sequence[str]
 ) -> Numbers:
-    summary, metric = summarise(trials), RANKED_BY[question]
+    metric = RANKED_BY[question]
+    summary = summarise(trials, means_of={metric, *_MEANS_OF})
     answers = instance_values(trials.filter(polars.col("metric") == metric))
     return Numbers(
         summary=without_idle_ratios(summary, question),
-        processor=summarise(processor_totals(node_costs)),
+        processor=summarise(processor_totals(node_costs), means_of=()),
         switches=_switches(node_costs),
         statuses=trials.select(*LEVELS, "status").unique(),
         typical=_typical(trials, metric),

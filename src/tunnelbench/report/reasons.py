@@ -30,7 +30,11 @@ def explained(
 ) -> Iterator[Explained]:
     """Every result of these sections that has a throughput of its own."""
     ciphers = {
-        (record.treatment, record.runtime): Cipher(record.ns_per_packet, record.ns_per_byte)
+        (record.treatment, record.runtime): Cipher(
+            record.ns_per_packet,
+            record.ns_per_byte,
+            is_accounted=record.runtime == "kernel" or not record.implementation.startswith("Linux"),
+        )
         for record in records
         if record.ns_per_packet is not None and record.ns_per_byte is not None
     }

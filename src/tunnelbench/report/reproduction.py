@@ -9,6 +9,7 @@ import polars
 
 from tunnelbench.analysis.findings.beside import published_beside_ours
 from tunnelbench.analysis.findings.judge import judge
+from tunnelbench.analysis.findings.questions import answer_paper
 from tunnelbench.report.content import Reproduction
 from tunnelbench.store.model import CampaignRecord
 from tunnelbench.study.correspondence import Correspondence
@@ -35,7 +36,8 @@ def reproduction(correspondence: Correspondence | None, trials: polars.DataFrame
     study = published(correspondence.source)
     return Reproduction(
         source=correspondence.source,
-        question=study.questions.main if study.questions else study.design.question,
+        question=study.questions.main.asks if study.questions else study.design.question,
+        answers=answer_paper(trials, study, correspondence),
         verdicts=judge(trials, study, correspondence),
         besides=published_beside_ours(trials, study, correspondence),
         notes=correspondence.notes,
