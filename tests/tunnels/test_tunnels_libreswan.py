@@ -44,6 +44,16 @@ def test_the_newest_pair_of_each_connection_is_in_use() -> None:
     assert len(all_indices(STATUS)) == 3
 
 
+def test_version_5_says_the_same_without_numbers_before_its_lines() -> None:
+    said = STATUS.replace("000 ", "")
+    for number, other in (("4", "1"), ("3", "0")):
+        older = f"newest IKE SA: #{other}; newest IPsec SA: #{number};"
+        said = said.replace(older, f"routing: routed-tunnel; established Child SA: #{number};")
+    assert indices(said) == indices(STATUS)
+    assert all_indices(said) == all_indices(STATUS)
+    assert read_status(said, STATE, BOTH).suite == "aes128-sha1"
+
+
 def test_over_ipv6_colons_stand_where_points_do_over_ipv4() -> None:
     line = '000 #2: "ipv4" esp:d3839a75@fd00::2 esp:88812713@fd00::1 tun:0@fd00::2 tun:0@fd00::1 Traffic: '
     assert all_indices(line) == {frozenset({0xD3839A75, 0x88812713})}

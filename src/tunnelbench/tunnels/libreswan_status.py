@@ -9,10 +9,13 @@ from tunnelbench.tunnels import xfrm
 from tunnelbench.tunnels.base import ReadBack
 from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 
-_NEWEST = re.compile(r'^000 "(\w+)": .*newest (?:IPsec|Child) SA: #(\d+);', re.MULTILINE)
-_INDICES = re.compile(r'^000 #(\d+): "(\w+)" esp[.:]([0-9a-f]+)@\S+ esp[.:]([0-9a-f]+)@', re.MULTILINE)
-_PACKETS = re.compile(r'^000 "(\w+)": +ESP algorithm newest: (\S+);.*', re.MULTILINE)
-_EXCHANGE = re.compile(r'^000 "\w+": +IKE(v[12]) algorithm newest: \S+-(\w+)$', re.MULTILINE)
+# Version 5 no longer begins lines with 000.
+_NEWEST = re.compile(
+    r'^(?:000 )?"(\w+)": .*(?:newest (?:IPsec|Child)|established Child) SA: #(\d+);', re.MULTILINE
+)
+_INDICES = re.compile(r'^(?:000 )?#(\d+): "(\w+)" esp[.:]([0-9a-f]+)@\S+ esp[.:]([0-9a-f]+)@', re.MULTILINE)
+_PACKETS = re.compile(r'^(?:000 )?"(\w+)": +ESP algorithm newest: (\S+);.*', re.MULTILINE)
+_EXCHANGE = re.compile(r'^(?:000 )?"\w+": +IKE(v[12]) algorithm newest: \S+-(\w+)$', re.MULTILINE)
 
 _GROUPS = {"DH19": "ecp256", "DH20": "ecp384", "DH21": "ecp521", "DH31": "curve25519"}
 _HASHES = {"sha1": "HMAC_SHA1_96", "md5": "HMAC_MD5_96"} | {
