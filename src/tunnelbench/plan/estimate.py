@@ -111,7 +111,7 @@ def _search(search: CapacitySearch, trial: Span) -> Span:
     seconds = search.trial or _SEARCH_TRIAL[search.rule]
     match search.rule:
         case "conditional":
-            trials = Span(10, 17, 35)
+            trials = Span(8, 25, 45)
         case "rfc2544":
             trials = Span(10, 16, 24)
         case "kth":
