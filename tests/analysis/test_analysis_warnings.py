@@ -9,6 +9,7 @@ from hypothesis import given
 from tunnelbench.analysis.checks import (
     Trend,
     baseline_drifts,
+    merged,
     missing_baselines,
     slow_senders,
     too_few_instances,
@@ -17,7 +18,7 @@ from tunnelbench.analysis.checks import (
     warnings_about,
 )
 from tunnelbench.analysis.summary import summarise
-from tunnelbench.analysis.warnings import MissingBaseline
+from tunnelbench.analysis.warnings import MissingBaseline, TooFewInstances
 from tunnelbench.study.quantity import SendingRate
 
 
@@ -154,3 +155,15 @@ def test_the_trend_of_known_values() -> None:
     outlier = trend_of([1, 2, 3, 4, 5, 6], [100.0, 100.1, 99.9, 100.0, 99.95, 10.0])
     assert outlier is not None
     assert abs(outlier.change) < 0.05
+
+
+def test_what_parts_of_a_campaign_say_is_said_once() -> None:
+    points = [
+        frame([*rounds_of("open", 100.0), *rounds_of("ipip", 90.0), row("ipip", 2, 90.0), *more])
+        for more in ([], [row("ipip", 3, 80.0)])
+    ]
+    found = merged(warning for part in points for warning in warnings_about(part, summarise(part)))
+    (missing,) = (warning for warning in found if isinstance(warning, MissingBaseline))
+    assert missing.campaign_rounds == (2, 3)
+    few = [warning for warning in found if isinstance(warning, TooFewInstances)]
+    assert {warning.n_instances: warning.n_cells for warning in few} == {1: 2, 2: 1, 3: 1}

@@ -246,3 +246,15 @@ def test_cryptography_comes_back(tmp_path: Path) -> None:
         store.add_cryptography(records)
     with CampaignData(tmp_path) as data:
         assert data.cryptography() == records
+
+
+def test_points_one_by_one_are_all_trials(tmp_path: Path) -> None:
+    with create(tmp_path) as store:
+        identity = add_proven(store, instance())
+        store.add_trial(identity, trial(0))
+        store.add_trial(identity, void_trial(1))
+        with CampaignData(tmp_path) as data:
+            points = list(data.by_point())
+            assert polars.concat([one.trials for one in points]).height == data.trials().height
+            assert polars.concat([one.node_costs for one in points]).height == data.node_costs().height
+            assert len({one.point for one in points}) == len(points)

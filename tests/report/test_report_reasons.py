@@ -1,0 +1,86 @@
+"""Reasons, courses and reproductions in a report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic_campaign import campaign_record, write_campaign
+
+from tunnelbench.report.collect import collect
+from tunnelbench.report.content import Content, Course
+from tunnelbench.report.courses import drawn, thinned
+from tunnelbench.report.html import render
+from tunnelbench.report.illustrations import illustrate
+from tunnelbench.report.reasons import link_rate_of
+from tunnelbench.report.reproduction import correspondence_of, reproduction
+from tunnelbench.store.model import CampaignRecord
+from tunnelbench.store.read import CampaignData
+
+REPEATS = '[published]\nsource = "kolahi-fedora15"\n[published.notes]\nip = "as in the paper"\n'
+
+
+def record(toml: str, **plan: object) -> CampaignRecord:
+    return replace(campaign_record(), study_toml=toml, plan=plan)
+
+
+def test_every_throughput_is_explained_and_plain_ip_by_itself(content: Content) -> None:
+    by_tunnel = {(one.result.tunnel, one.result.point.transport): one.why for one in content.explained}
+    tunnel = by_tunnel["openvpn/aes-256-gcm", "tcp"]
+    assert [ceiling.part for ceiling in tunnel.ceilings][:2] == ["plain IP", "cipher"]
+    assert tunnel.busiest in ("gw1", "gw2")
+    plain = next(one for one in content.explained if one.result.treatment.is_baseline)
+    assert "plain IP" not in [ceiling.part for ceiling in plain.why.ceilings]
+
+
+def test_the_link_rate_is_that_of_the_study() -> None:
+    assert link_rate_of(record('[link]\nrate = "100 Mbit/s"\n')) == 100
+    assert link_rate_of(record("")) is None
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=2000))
+def test_a_course_is_thinned_to_few_means(samples: list[float]) -> None:
+    found = thinned(samples)
+    assert 1 <= len(found) <= 240
+    slack = 1e-6 * max(samples)
+    assert min(samples) - slack <= min(found) <= max(found) <= max(samples) + slack
+
+
+@pytest.mark.parametrize("samples", [(0.0,), (1.0, 2.0, 3.0)])
+def test_a_course_is_drawn_with_words(content: Content, samples: tuple[float, ...]) -> None:
+    result = content.sections[0].results[0]
+    drawing = ElementTree.fromstring(drawn(Course(result, 1, "throughput", samples)))
+    assert drawing.attrib["role"] == "img"
+    assert result.tunnel in drawing.attrib["aria-label"]
+
+
+def test_what_repeats_nothing_has_no_correspondence() -> None:
+    assert correspondence_of(record("")) is None
+
+
+def test_a_reproduction_stands_on_the_page(tmp_path: Path) -> None:
+    correspondence = correspondence_of(record(REPEATS))
+    assert correspondence is not None
+    assert correspondence.source == "kolahi-fedora15"
+    with CampaignData(write_campaign(tmp_path, rounds=2)) as data:
+        content, trials = collect(data), data.trials()
+    found = reproduction(correspondence, trials)
+    assert found is not None
+    repeated = replace(content, reproduction=found)
+    page = render(repeated, illustrate(repeated))
+    assert len(found.verdicts) == sum(found.outcomes.values()) > 0
+    for verdict in found.verdicts:
+        assert f'id="finding-{verdict.finding}"' in page
+    assert len(found.besides) > 0
+    assert "as in the paper" in page
+
+
+def test_a_profile_may_repeat_something_else() -> None:
+    toml = f'{REPEATS}[profiles.other.published]\nsource = "kth-four-vpns"\n'
+    found = correspondence_of(record(toml, profile="other"))
+    assert found is not None
+    assert found.source == "kth-four-vpns"
