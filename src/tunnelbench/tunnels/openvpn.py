@@ -193,7 +193,7 @@ def _secrets(left: Gateway, right: Gateway, variant: Variant) -> dict[Role, byte
 
 async def _start(end: Gateway, role: Role, variant: Variant, secret: bytes, cleanup: AsyncExitStack) -> End:
     configuration = "\n".join(between_gateways(end, role, variant)).encode()
-    return End(end.node, await start(end.node, {FILE: configuration + secret}, cleanup))
+    return End(end.node, await start(end.node, {FILE: configuration + secret}, variant, cleanup))
 
 
 async def _send_first_packet(left: Gateway) -> None:

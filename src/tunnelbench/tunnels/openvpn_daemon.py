@@ -35,9 +35,12 @@ class End:
     """What the lines about the peer begin with, where there are several; empty where there is one."""
 
 
-async def start(node: Node, files: Mapping[str, bytes], cleanup: AsyncExitStack) -> Program:
+async def start(node: Node, files: Mapping[str, bytes], variant: Variant, cleanup: AsyncExitStack) -> Program:
     """Starts the daemon, and returns when it can be talked to by its peer."""
     await place_files(node, DIRECTORY, files, cleanup)
+    if variant["offload"] == "yes":
+        # The kernel's device stays where its daemon was killed.
+        cleanup.push_async_callback(node.run, "ip", "link", "delete", device(variant), check=False)
     daemon = await start_daemon(node, cleanup, "openvpn", "--cd", DIRECTORY, "--config", FILE)
     await daemon.line(_LISTENS, READY_SECONDS)
     return daemon

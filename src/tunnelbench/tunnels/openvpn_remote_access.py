@@ -46,7 +46,7 @@ async def serve(
     async def start_client(client: Gateway, name: str) -> End:
         configuration = "\n".join(for_client(client, variant)).encode()
         identity = certificates(authority, authority.issue(name, "client"))
-        return End(client.node, await start(client.node, {FILE: configuration + identity}, cleanup))
+        return End(client.node, await start(client.node, {FILE: configuration + identity}, variant, cleanup))
 
     configuration = "\n".join(for_server(server, variant)).encode()
     identity = certificates(authority, authority.issue(server.site.gateway, "server"))
@@ -54,7 +54,7 @@ async def serve(
         f"{CLIENTS}/{name}": "\n".join(address_of_client(client)).encode()
         for client, name in zip(clients, names, strict=True)
     }
-    daemon = await start(server.node, {FILE: configuration + identity, **addresses}, cleanup)
+    daemon = await start(server.node, {FILE: configuration + identity, **addresses}, variant, cleanup)
     client_ends = await asyncio.gather(*map(start_client, clients, names))
     daemons = [daemon, *(end.daemon for end in client_ends)]
     await all_print("Initialization Sequence Completed", daemons, READY_SECONDS)
