@@ -39,7 +39,7 @@ def verdicts(
 def test_the_test_is_welchs(before: list[int], after: list[int]) -> None:
     logs = [[math.log(value) for value in sample] for sample in (after, before)]
     shift = shift_of(before, after)
-    assume(shift.low != shift.high)
+    assume(all(len(set(sample)) > 1 for sample in (before, after)))
     judge: Any = stats.ttest_ind(*logs, equal_var=False)  # pyright: ignore[reportUnknownMemberType]
     interval = judge.confidence_interval(0.95)
     assert shift.p_value == pytest.approx(judge.pvalue, abs=1e-9)
