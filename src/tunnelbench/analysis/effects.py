@@ -117,7 +117,7 @@ def anova(values: pl.DataFrame, response: str, terms: Sequence[tuple[str, ...]])
     y = values[response].to_numpy().astype(np.float64)
     y = y - y.mean()
     total = float(y @ y)
-    products = _Products.of(y, [_indicators(values, term) for term in terms])
+    products = _Products.of(y, _indicators(values, terms))
     contains = _containment(values, terms)
     everything = list(range(len(terms)))
     explained, rank = products.fit(everything)
@@ -138,12 +138,18 @@ def anova(values: pl.DataFrame, response: str, terms: Sequence[tuple[str, ...]])
 
 
 def _containment(values: pl.DataFrame, terms: Sequence[tuple[str, ...]]) -> list[set[int]]:
-    """For each term those that its levels determine: an interaction its factors, a size its transport."""
-    names = list(dict.fromkeys(name for term in terms for name in term))
-    levels = values.select(names).unique()
-    counts = [levels.select(term).n_unique() for term in terms]
+    """For each term those that its levels determine: an interaction its factors, a size its transport.
+
+    Rounds are a block, which neither determines anything nor is determined.
+    """
+    factors = [index for index, term in enumerate(terms) if term != (ROUND,)]
+    names = list(dict.fromkeys(name for index in factors for name in terms[index]))
     found: list[set[int]] = [set() for _ in terms]
-    for one, other in combinations(range(len(terms)), 2):
+    if not names:
+        return found
+    levels = values.select(names).unique()
+    counts = {index: levels.select(terms[index]).n_unique() for index in factors}
+    for one, other in combinations(factors, 2):
         both = levels.select(list(dict.fromkeys([*terms[one], *terms[other]]))).n_unique()
         if both == counts[one] > counts[other]:
             found[one].add(other)
@@ -201,13 +207,19 @@ class _Products:
         return _explained(gram[np.ix_(places, places)], right[places], scale)
 
 
-def _indicators(values: pl.DataFrame, term: tuple[str, ...]) -> Any:  # noqa: ANN401
-    """A column for each combination of levels: sparse, `[value, level]`."""
-    codes = values.select(pl.struct(term).rank("dense").alias("code"))["code"].to_numpy().astype(np.intp) - 1
-    ones = np.ones(codes.size)
-    return _sparse.csr_matrix(
-        (ones, (np.arange(codes.size), codes)), shape=(codes.size, int(codes.max()) + 1)
-    )
+def _indicators(values: pl.DataFrame, terms: Sequence[tuple[str, ...]]) -> list[Any]:
+    """For each term a column for each combination of levels: sparse, `[value, level]`."""
+    names = dict.fromkeys(name for term in terms for name in term)
+    codes = {name: values[name].rank("dense").fill_null(0).to_numpy().astype(np.intp) for name in names}
+    found: list[Any] = []
+    for term in terms:
+        combined = np.zeros(values.height, dtype=np.intp)
+        for name in term:
+            combined = combined * (int(codes[name].max()) + 1) + codes[name]
+        levels, places = np.unique(combined, return_inverse=True)
+        entries = (np.ones(values.height), (np.arange(values.height), places))
+        found.append(_sparse.csr_matrix(entries, shape=(values.height, levels.size)))
+    return found
 
 
 def _explained(gram: NDArray[np.float64], right: NDArray[np.float64], scale: float) -> tuple[float, int]:

@@ -62,29 +62,36 @@ def answer_paper(
         return ()
     values = observed(trials)
     metrics = [str(metric) for metric in published.metrics] or ["throughput"]
-    places = list(product(metrics, published.factors.get("transport", ("tcp", "udp"))))
-
-    def answer(question: Question) -> Answer:
-        sentences: list[str] = []
-        for metric, transport in places:
-            place = f"{WORDS.get(metric, metric).capitalize()} on {str(transport).upper()}"
-            try:
-                varied = (*question.best, *filter(None, (question.for_each, question.varies_with)))
-                about = scope(values, published, correspondence, metric, {"transport": (transport,)}, varied)
-                sentences += [f"{place}: {sentence}" for sentence in _answered(question, about)]
-            except NotTestableError as reason:
-                sentences.append(f"{place}: can't be said, {reason}.")
-        return Answer(question.asks, tuple(sentences))
-
-    return tuple(map(answer, (published.questions.main, *published.questions.sub)))
+    questions = (published.questions.main, *published.questions.sub)
+    varied = {name for one in questions for name in (*one.best, one.for_each, one.varies_with) if name}
+    sentences: list[list[str]] = [[] for _ in questions]
+    for metric, transport in product(metrics, published.factors.get("transport", ("tcp", "udp"))):
+        place = f"{WORDS.get(metric, metric).capitalize()} on {str(transport).upper()}"
+        try:
+            about = scope(values, published, correspondence, metric, {"transport": (transport,)}, varied)
+        except NotTestableError as reason:
+            for own in sentences:
+                own.append(f"{place}: can't be said, {reason}.")
+            continue
+        for question, own in zip(questions, sentences, strict=True):
+            own += [f"{place}: {sentence}" for sentence in _answers(question, about.without_plain_ip())]
+    return tuple(
+        Answer(question.asks, tuple(own)) for question, own in zip(questions, sentences, strict=True)
+    )
 
 
 _TOLD = ("vpn", "suite", "options")
 """What a tunnel is always called by."""
 
 
+def _answers(question: Question, about: Scope) -> list[str]:
+    try:
+        return _answered(question, about)
+    except NotTestableError as reason:
+        return [f"can't be said, {reason}."]
+
+
 def _answered(question: Question, about: Scope) -> list[str]:
-    about = about.without_plain_ip()
     if question.varies_with is not None:
         return [_variation(question.varies_with, about)]
     if question.for_each is None:

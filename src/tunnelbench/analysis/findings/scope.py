@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tunnelbench.analysis.frames import instance_values
+from tunnelbench.analysis.frames import CELL, TRIALS, instance_values
 from tunnelbench.analysis.ratio import with_ratio
 from tunnelbench.study.correspondence import Correspondence, Selection
 from tunnelbench.study.published import At, Level, Published
@@ -19,6 +19,9 @@ OURS = {"latency": "latency_p50", "round_trip": "round_trip_p50"}
 LESS_IS_BETTER = frozenset({"latency", "jitter", "round_trip", "loss_percent"})
 
 UNITS = {"throughput": "Mbit/s", "latency": "ms", "jitter": "ms", "round_trip": "ms", "loss_percent": "%"}
+
+_NAMES = tuple(name for name in (*CELL, "metric") if TRIALS[name] == pl.String)
+"""Columns of words; as categories they are grouped and compared faster."""
 
 _METRICS = ("throughput", "capacity", "jitter", "loss", *OURS.values())
 
@@ -110,7 +113,8 @@ class Scope:
 
 def observed(trials: pl.DataFrame) -> pl.DataFrame:
     """Instance values with their ratios, of the metrics that papers speak of, from `frames.TRIALS`."""
-    return with_ratio(instance_values(trials.filter(pl.col("metric").is_in(_METRICS))))
+    needed = trials.filter(pl.col("metric").is_in(_METRICS))
+    return with_ratio(instance_values(needed.with_columns(pl.col(*_NAMES).cast(pl.Categorical))))
 
 
 def scope(
