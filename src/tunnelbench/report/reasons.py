@@ -41,7 +41,7 @@ def explained(
     link_rate, n_processors = link_rate_of(campaign), _processors_of(campaign)
     counted = _switches_by_cell(switches)
     for section in sections:
-        if section.point.question != "throughput":
+        if section.point.question not in ("throughput", "capacity"):
             continue
         costs = {
             (result.treatment, result.runtime): _costs(result, n_processors, counted)

@@ -21,14 +21,14 @@ def why_figures(content: Content) -> Iterator[Drawing]:
             by_point.setdefault(one.result.point, []).append(one)
     for point, found in by_point.items():
         frame = polars.DataFrame([row for one in found for row in _rows(one)], infer_schema_length=None)
-        title = "From what is possible down to what arrived, in Mbit/s"
+        title = f"{point_title(point)}: from what is possible down to what arrived, in Mbit/s"
         spoken = "; ".join(
             f"{one.result.tunnel} {number(one.why.throughput)} of {number(top.mbit_per_second)}"
             for one in found
             for top in one.why.ceilings[:1]
         )
         name = f"why-{point_slug(point)}"
-        yield draw(comparing.stack(frame), name, title, f"{title}, {point_title(point)}. {spoken}")
+        yield draw(comparing.stack(frame), name, title, f"{title}. {spoken}")
 
 
 def _rows(one: Explained) -> Iterator[dict[str, object]]:
