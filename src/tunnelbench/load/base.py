@@ -34,7 +34,12 @@ class LoadError(UserError):
 
 
 class NothingArrivedError(LoadError):
-    """A trial of which no packet arrived."""
+    """A trial of which no datagram arrived."""
+
+    def __init__(self, datagrams: int, offered: float) -> None:
+        """So many were sent, at `offered` Mbit/s of payload."""
+        super().__init__(f"none of {datagrams} datagrams arrived")
+        self.offered = offered
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ async def _finish(
 def _measurement(scene: Scene, sent: UdpSent, received: UdpReceived) -> Measurement:
     flow = received.flow
     if flow.measured.packets == 0:
-        raise NothingArrivedError(f"none of {sent.measured.packets} datagrams arrived")
+        raise NothingArrivedError(sent.measured.packets, sent.achieved_rate / 1e6)
     voice = received.voice
     return Measurement(
         delivered_bytes=flow.total.bytes,
