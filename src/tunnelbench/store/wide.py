@@ -21,7 +21,7 @@ _AT_ONCE = 50_000
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of trials, one row each: `trial`, and a column for each name."""
+    """The numbers of trials, one row each in the order of trials: `trial`, and a column for each name."""
 
     frame: polars.DataFrame
     columns: Sequence[str]
@@ -31,7 +31,7 @@ class Numbers:
 
     def long(self, trials: polars.DataFrame) -> polars.DataFrame:
         """One row per number of these trials: `trial`, the columns of the names, `value`."""
-        wide = trials.select("trial").join(self.frame, on="trial", maintain_order="left")
+        wide = self._of(trials["trial"])
         number = polars.DataFrame(
             [(str(place), *name) for place, name in enumerate(self.names)],
             schema=dict.fromkeys(["number", *self.columns], polars.String),
@@ -39,6 +39,13 @@ class Numbers:
         )
         rows = wide.unpivot(index="trial", variable_name="number", value_name="value").drop_nulls("value")
         return rows.join(number, on="number").select("trial", *self.columns, "value")
+
+    def _of(self, trials: polars.Series) -> polars.DataFrame:
+        """The rows of these trials; looked up, since a join would go through all rows for each point."""
+        places = self.frame["trial"].search_sorted(trials)
+        inside = places < self.frame.height
+        found = self.frame[places.filter(inside)]
+        return found.filter(found["trial"] == trials.filter(inside))
 
 
 def read_numbers(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> Numbers:
