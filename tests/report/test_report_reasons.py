@@ -42,6 +42,12 @@ def test_the_link_rate_is_that_of_the_study() -> None:
     assert link_rate_of(record("")) is None
 
 
+def test_the_link_rate_is_that_of_the_profile_that_was_run() -> None:
+    study = '[link]\nrate = "1 Gbit/s"\n[profiles.slow.link]\nrate = "10 Mbit/s"\n'
+    assert link_rate_of(record(study, profile="slow")) == 10
+    assert link_rate_of(record(study)) == 1000
+
+
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=2000))
 def test_a_course_is_thinned_to_few_means(samples: list[float]) -> None:
     found = thinned(samples)

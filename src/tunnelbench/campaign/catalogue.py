@@ -7,7 +7,6 @@ from functools import cache
 
 from tunnelbench.campaign.systems import at_tunnel_ends
 from tunnelbench.campaign.traffic import traffic_of
-from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.lab import image as images
 from tunnelbench.load import drivers
 from tunnelbench.load.base import LoadDriver
@@ -20,6 +19,7 @@ from tunnelbench.study.treatment import Treatment
 from tunnelbench.study.vocabulary import BUILT_IN_PROFILES, InternetProtocol, Profile, Transport
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import Place
+from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 from tunnelbench.tunnels.unavailable import UNAVAILABLE
 
 

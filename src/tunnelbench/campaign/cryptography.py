@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tunnelbench.campaign.systems import at_tunnel_ends
-from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.ciphers.measure import Alone, Suite, time_suites
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
@@ -14,6 +13,7 @@ from tunnelbench.plan.rounds import Plan
 from tunnelbench.store.model import CryptographyRecord
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.tunnels.base import Tunnel, Variant
+from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 
 Wanted = tuple[Treatment, str]
 """A treatment, and the runtime of its gateways."""

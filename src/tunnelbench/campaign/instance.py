@@ -15,7 +15,6 @@ from tunnelbench.campaign.packets import PacketFiles
 from tunnelbench.campaign.predicted import with_prediction
 from tunnelbench.campaign.rekeying import measure_rekey
 from tunnelbench.campaign.trial import Bench
-from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.campaign.warming import method_for
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
@@ -25,6 +24,7 @@ from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd, WarningRecord
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.tunnels.base import Established, bring_up
+from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 from tunnelbench.witness.evidence import Evidence
 from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 

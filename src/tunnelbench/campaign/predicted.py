@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tunnelbench.campaign.variants import tunnel_of, variant_of
-from tunnelbench.errors import UserError
 from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Encapsulation
-from tunnelbench.overhead.model import PLAIN, bulk_payload, largest_unfragmented_payload, predict
+from tunnelbench.overhead.model import PLAIN, largest_unfragmented_payload
 from tunnelbench.store.model import TrialRecord, WarningRecord
-from tunnelbench.study.points import Point
-from tunnelbench.study.quantity import MAXIMUM
 from tunnelbench.study.treatment import Treatment
+from tunnelbench.tunnels.predictions import encapsulation_of, predicted_overhead
 
 METRIC = "wire_overhead_predicted"
 _LARGEST_DIFFERENCE = 0.02
@@ -27,10 +24,10 @@ def with_prediction(trial: TrialRecord, treatment: Treatment) -> TrialRecord:
     Nothing is predicted of traffic whose packets have no one size or go both ways.
     """
     measured = trial.metrics.get("wire_overhead")
-    encapsulation = tunnel_of(treatment).encapsulation(variant_of(treatment))
+    encapsulation = encapsulation_of(treatment)
     if measured is None or encapsulation is None:
         return trial
-    predicted = _predicted(encapsulation, trial.point, treatment.mtu)
+    predicted = predicted_overhead(encapsulation, trial.point, treatment.mtu)
     if predicted is None:
         return trial
     known = replace(trial, metrics={**trial.metrics, METRIC: predicted})
@@ -47,48 +44,6 @@ def with_prediction(trial: TrialRecord, treatment: Treatment) -> TrialRecord:
         "Look at single packets: there was other traffic, or the tunnel is not what it is described as.",
     )
     return replace(known, warnings=[*trial.warnings, warning])
-
-
-def payload_per_packet(treatment: Treatment, point: Point) -> float | None:
-    """Bytes of payload in one packet on the wire where there is always more to send.
-
-    None where it has no one size, or where today's tunnels don't know the treatment.
-    """
-    try:
-        encapsulation = tunnel_of(treatment).encapsulation(variant_of(treatment))
-        if encapsulation is None or not _is_predictable(point, encapsulation):
-            return None
-        if point.transport == "tcp":
-            return float(bulk_payload(encapsulation, Family(point.ip), treatment.mtu))
-        datagram = predict(encapsulation, point.payload_bytes or 1, "udp", Family(point.ip), treatment.mtu)
-    except (KeyError, UserError, ValueError):
-        return None
-    return datagram.payload_bytes / datagram.bulk_packets
-
-
-def _predicted(encapsulation: Encapsulation, point: Point, mtu: int) -> float | None:
-    """Bytes on the wire per byte of payload; None where that can't be told."""
-    if not _is_predictable(point, encapsulation):
-        return None
-    family = Family(point.ip)
-    try:
-        if point.transport == "tcp":
-            segment = bulk_payload(encapsulation, family, mtu)
-            return predict(encapsulation, segment, "tcp", family, mtu).bulk_ratio
-        datagram = predict(encapsulation, point.payload_bytes or 1, "udp", family, mtu)
-    except ValueError:
-        return None
-    return datagram.bulk_ratio if point.rate == MAXIMUM else datagram.ratio
-
-
-def _is_predictable(point: Point, encapsulation: Encapsulation) -> bool:
-    return (
-        point.transport != "icmp"
-        and point.profile == "constant"
-        and bool(point.payload_bytes)
-        and point.direction in ("forward", "reverse")
-        and not encapsulation.compresses
-    )
 
 
 def _is_comparable(trial: TrialRecord, encapsulation: Encapsulation, mtu: int) -> bool:

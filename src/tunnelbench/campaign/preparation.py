@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tunnelbench.campaign.systems import place_tunnels
-from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.lab.features import NETEM, Needs
@@ -20,6 +19,7 @@ from tunnelbench.study.cells import Cell
 from tunnelbench.study.model import Study
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.study.vocabulary import RuntimeChoice
+from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 
 
 @dataclass(frozen=True)

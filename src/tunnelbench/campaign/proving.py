@@ -12,7 +12,6 @@ from typing import Literal
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.labs import LabKey, Labs
 from tunnelbench.campaign.trial import Bench, run_trial
-from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.lab.connection import NodeError
@@ -28,6 +27,7 @@ from tunnelbench.study.quantity import SendingRate
 from tunnelbench.study.treatment import Treatment, written_options
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import Established, Needs, Tunnel, Variant, bring_up
+from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
 Outcome = Literal["works", "blocked", "fails"]

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import msgspec
 
 from tunnelbench.campaign.systems import place_tunnels
-from tunnelbench.campaign.variants import tunnel_of, variant_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab import holder_messages as messages
 from tunnelbench.lab import image as images
@@ -21,6 +20,7 @@ from tunnelbench.lab.topology import Family, topology_of
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.tunnels.base import Established, Suite, Traffic, bring_up
 from tunnelbench.tunnels.path import SERVICE_PORT, target
+from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
 _UP_SECONDS = 40.0

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 
 import polars
 
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.why import Cipher, Costs, Explanation, explain
-from tunnelbench.campaign.predicted import payload_per_packet
+from tunnelbench.report.as_run import document_as_run
 from tunnelbench.report.content import MACHINE, Explained, Result, Section
 from tunnelbench.store.model import CampaignRecord, CryptographyRecord
 from tunnelbench.study.model import Link
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
+from tunnelbench.tunnels.predictions import payload_per_packet
 
 _COMPUTING = ("gw", "client")
 """How the names of nodes begin that do a tunnel's work, where there are any; otherwise hosts do it."""
@@ -59,7 +59,7 @@ def explained(
 
 def link_rate_of(campaign: CampaignRecord) -> float | None:
     """Mbit/s of the link that the tunnel crosses; None for one without a limit."""
-    link = Link.model_validate(tomllib.loads(campaign.study_toml).get("link", {}))
+    link = Link.model_validate(document_as_run(campaign).get("link", {}))
     return None if link.rate is None else link.rate / 1e6
 
 

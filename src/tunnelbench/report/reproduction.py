@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
-from typing import Any
-
 import polars
 
 from tunnelbench.analysis.findings.beside import published_beside_ours
 from tunnelbench.analysis.findings.judge import judge
 from tunnelbench.analysis.findings.questions import answer_paper
+from tunnelbench.report.as_run import document_as_run
 from tunnelbench.report.content import Reproduction
 from tunnelbench.store.model import CampaignRecord
 from tunnelbench.study.correspondence import Correspondence
-from tunnelbench.study.profiles import in_profile
 from tunnelbench.study.published import published
 
 METRICS = ("throughput", "capacity", "latency_p50", "round_trip_p50", "jitter", "loss")
@@ -22,10 +19,7 @@ METRICS = ("throughput", "capacity", "latency_p50", "round_trip_p50", "jitter", 
 
 def correspondence_of(campaign: CampaignRecord) -> Correspondence | None:
     """What stands for what, where the study repeats a published one."""
-    document: dict[str, Any] = tomllib.loads(campaign.study_toml)
-    profile = campaign.plan.get("profile")
-    if isinstance(profile, str) and profile in document.get("profiles", {}):
-        document = in_profile(document, profile)
+    document = document_as_run(campaign)
     return Correspondence.model_validate(document["published"]) if "published" in document else None
 
 
