@@ -67,7 +67,7 @@ def report_command(
     directory: Annotated[Path, typer.Argument(help="The directory of a campaign.")],
     as_json: Json = False,
 ) -> None:
-    """Write a campaign's report anew: report.html, figures and tables."""
+    """Write a campaign's report anew: report.html and the study beside it."""
     _report(directory, Console(stderr=True), as_json)
 
 
