@@ -218,7 +218,7 @@ def test_a_holder_that_is_killed_takes_its_lab_along(lab: dict[str, object]) -> 
         (["up", "--topology", "site-to-sight"], "Did you mean 'site-to-site'"),
         (["up", "--runtime", "kernal"], "Did you mean 'kernel'"),
         (["up", "--name", "../../etc"], "can't name a lab"),
-        (["up", "--name", "x", "--image", "no-such-image"], "image no-such-image is not built"),
+        (["up", "--name", "x", "--gateway-os", "no-such-image"], "image no-such-image is not built"),
         (["exec", "host3", "--", "true"], "The nodes are host1, gw1, gw2, host2"),
         (["exec", "host1", "--", "no-such-program"], "no-such-program could not be started"),
         (["down", "--name", "other"], "Labs that are up: lab"),
