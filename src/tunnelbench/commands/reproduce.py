@@ -21,7 +21,7 @@ from tunnelbench.errors import UserError
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.library import resolve
 from tunnelbench.study.published import published, published_studies
-from tunnelbench.study.reading import parse_study, read_study, read_text
+from tunnelbench.study.reading import read_study, read_text
 
 if TYPE_CHECKING:
     from tunnelbench.analysis.findings.verdict import Verdict
@@ -76,13 +76,13 @@ def verdicts_of(directory: Path) -> Sequence[Verdict]:
     """
     # Here, since it takes scipy, which takes memory that a campaign has better use for.
     from tunnelbench.analysis.findings.judge import judge
+    from tunnelbench.report.reproduction import correspondence_of
 
     with CampaignData(directory) as data:
-        trials, text = data.trials(), data.campaign().study_toml
-    study = parse_study(text, f"the study in {directory}", catalogue())
-    if study.published is None:
+        trials, correspondence = data.trials(), correspondence_of(data.campaign())
+    if correspondence is None:
         raise UserError(f"the campaign in {directory} repeats no published study")
-    return judge(trials, published(study.published.source), study.published)
+    return judge(trials, published(correspondence.source), correspondence)
 
 
 def in_words(verdicts: Sequence[Verdict]) -> Group:
