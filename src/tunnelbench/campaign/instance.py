@@ -111,6 +111,9 @@ async def _measure(
     all_went_well = True
     for position, point in enumerate(instance.points):
         observer.trial_began(instance, position)
+        if position > 0:
+            # What a flood left in a tunnel's queues would stand in the next trial's way.
+            await await_first_reply(lab, established, first_traffic(carried), _FIRST_REPLY_SECONDS)
         method = await method_for(bench, instance, point, course.method, store, identity)
         async with MachineWatch("during") as watch:
             trial = await run_point(bench, point, position, method)
@@ -122,18 +125,25 @@ async def _measure(
         all_went_well &= trial.status == "ok"
         if established.dead() is not None or not all(node.alive for node in lab.nodes.values()):
             return End("failed", trial.reason or "a daemon died", log_tail=_log_tail(established))
-    if course.method.rekey and established.rekey is not None and ("udp", Family.IPV4) in carried:
-        if established.rekey_takes_traffic:
-            store.add_warning(identity, _no_rekey(_TAKES_TRAFFIC))
-        else:
-            try:
-                store.add_rekey(
-                    identity, await measure_rekey(replace(bench, packets=None), established.rekey)
-                )
-            except NodeError as error:
-                store.add_warning(identity, _no_rekey(str(error)))
-                all_went_well = False
+    if course.method.rekey and ("udp", Family.IPV4) in carried:
+        all_went_well &= await _measure_new_keys(bench, store, identity)
     return End("proven", log_tail=_log_tail(established), all_went_well=all_went_well)
+
+
+async def _measure_new_keys(bench: Bench, store: CampaignStore, identity: int) -> bool:
+    """Forces new keys where that can be done and measures what it costs; returns whether all went well."""
+    rekey = bench.established.rekey
+    if rekey is None:
+        return True
+    if bench.established.rekey_takes_traffic:
+        store.add_warning(identity, _no_rekey(_TAKES_TRAFFIC))
+        return True
+    try:
+        store.add_rekey(identity, await measure_rekey(replace(bench, packets=None), rekey))
+    except NodeError as error:
+        store.add_warning(identity, _no_rekey(str(error)))
+        return False
+    return True
 
 
 def _no_rekey(reason: str) -> WarningRecord:
