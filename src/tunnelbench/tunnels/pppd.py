@@ -204,7 +204,7 @@ while pgrep -x pppd > /dev/null; do
     [ $tries -ne 100 ] || pkill -KILL -x pppd
     sleep 0.02
 done
-rm -f /run/pppd2.tdb /run/pppd/pppd2.tdb
+rm -f /run/pppd2.tdb /run/pppd/pppd2.tdb /run/ppp*.pid
 """
 
 
