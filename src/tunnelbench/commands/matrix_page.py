@@ -13,11 +13,12 @@ _HEADING = """\
 
 <!-- Made by scripts/make-reference from vpns.json, which `make test-matrix` writes. -->
 
-Every VPN, and what of it works on which image, as `tunnelbench prove --matrix` found it. *Works* means: it
-came up, the witness proved it on the wire, TCP and UDP (as far as it carries them) went through for a second
-each, and nothing of it was left afterwards; the usual suite twice in the same lab, and a third time with one
-of its programs killed. *Blocked* is what can't be there, which is known before anything is tried. Each suite
-and option is varied with all else at its default.
+Every VPN, and what of it works on which image, as `tunnelbench prove` found it; `--matrix` tries every suite
+and option, and what is not in these tables was not tried. *Works* means: it came up, the witness proved it on
+the wire, TCP and UDP (as far as it carries them) went through for a second each, and nothing of it was left
+afterwards; the usual suite twice in the same lab, and a third time with one of its programs killed. *Blocked*
+is what can't be there, which is known before anything is tried. Each suite and option is varied with all else
+at its default.
 """
 
 
