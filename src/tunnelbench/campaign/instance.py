@@ -84,6 +84,7 @@ async def _measure(
 ) -> End:
     tunnel, variant = tunnel_of(instance.treatment), variant_of(instance.treatment)
     carried = tunnel.carried(variant)
+    first = first_traffic(carried)
     clock = asyncio.get_running_loop().time
     began = clock()
     try:
@@ -92,7 +93,7 @@ async def _measure(
     except TimeoutError:
         return End("failed", f"{tunnel.title} did not come up within {_UP_SECONDS:g} s")
     up_seconds = clock() - began
-    reply_seconds = await await_first_reply(lab, established, first_traffic(carried), _FIRST_REPLY_SECONDS)
+    reply_seconds = await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS)
     if reply_seconds is None:
         return End(
             "failed",
@@ -113,7 +114,7 @@ async def _measure(
         observer.trial_began(instance, position)
         if position > 0:
             # What a flood left in a tunnel's queues would stand in the next trial's way.
-            await await_first_reply(lab, established, first_traffic(carried), _FIRST_REPLY_SECONDS)
+            await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS)
         method = await method_for(bench, instance, point, course.method, store, identity)
         async with MachineWatch("during") as watch:
             trial = await run_point(bench, point, position, method)

@@ -16,7 +16,7 @@ from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.proving import usual_suite
 from tunnelbench.commands.hold import Wish
 from tunnelbench.commands.image import build_with_progress
-from tunnelbench.commands.options import parse_runtime
+from tunnelbench.commands.options import Json, parse_runtime
 from tunnelbench.errors import UserError
 from tunnelbench.lab import attach, rendezvous
 from tunnelbench.lab import image as images
@@ -48,7 +48,6 @@ Name = Annotated[
     str, typer.Option(help="The lab's name.", autocompletion=rendezvous.open_labs, show_default=True)
 ]
 NodeName = Annotated[str, typer.Argument(help="The node's name.", autocompletion=_complete_nodes)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @lab_app.command()

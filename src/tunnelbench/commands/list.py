@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tunnelbench.campaign.catalogue import catalogue
+from tunnelbench.commands.options import Json
 from tunnelbench.load import drivers
 from tunnelbench.study.library import bundled
 from tunnelbench.study.vocabulary import Transport
@@ -25,7 +26,6 @@ list_app = typer.Typer(no_args_is_help=True, help="List VPNs, suites, studies, l
 _EITHER = "either"
 """The kernel or a program, by an option of the VPN."""
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Row = dict[str, str | list[str] | dict[str, list[str]]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from tunnelbench.errors import UserError
 from tunnelbench.lab.lab import Runtime
 from tunnelbench.study.nearest import advice_on
+from tunnelbench.study.quantity import parse_seconds
 from tunnelbench.study.vocabulary import RuntimeChoice
 
 Profile = Annotated[
@@ -18,6 +20,27 @@ Profile = Annotated[
         show_default="standard, where the study has it",
     ),
 ]
+
+Out = Annotated[Path | None, typer.Option(help="The directory for results, new or empty.")]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds, instead of the study's.")]
+Budget = Annotated[
+    str | None, typer.Option(help="Time for the whole campaign, such as 10m, instead of the study's.")
+]
+RuntimeName = Annotated[
+    str | None,
+    typer.Option(help="Where gateways run: auto, namespace or kernel, instead of the study's."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def seconds_of(text: str | None) -> float | None:
+    """The seconds of `--budget`. Raises UserError where they are none."""
+    if text is None:
+        return None
+    try:
+        return parse_seconds(text)
+    except ValueError as error:
+        raise UserError(f"--budget: {error}") from None
 
 
 def parse_runtime_choice(text: str | None) -> RuntimeChoice | None:

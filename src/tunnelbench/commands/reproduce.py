@@ -15,8 +15,16 @@ from rich.text import Text
 
 from tunnelbench.campaign.campaign import Wish, start
 from tunnelbench.campaign.catalogue import catalogue
-from tunnelbench.commands.options import Profile, parse_runtime_choice
-from tunnelbench.commands.run import build_report, measure, seconds_of, usual_directory
+from tunnelbench.commands.options import (
+    Budget,
+    Out,
+    Profile,
+    Rounds,
+    RuntimeName,
+    parse_runtime_choice,
+    seconds_of,
+)
+from tunnelbench.commands.run import build_report, measure, usual_directory
 from tunnelbench.errors import UserError
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.library import resolve
@@ -38,15 +46,10 @@ def reproduce_command(
         ),
     ],
     profile: Profile = None,
-    out: Annotated[Path | None, typer.Option(help="The directory for results, new or empty.")] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds, instead of the study's.")] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Time for the whole campaign, such as 10m, instead of the study's.")
-    ] = None,
-    runtime: Annotated[
-        str | None,
-        typer.Option(help="Where gateways run: auto, namespace or kernel, instead of the study's."),
-    ] = None,
+    out: Out = None,
+    rounds: Rounds = None,
+    budget: Budget = None,
+    runtime: RuntimeName = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
 ) -> None:
     """Run a published study, write its report, and hold each finding of the paper against the results."""

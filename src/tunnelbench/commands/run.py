@@ -13,13 +13,19 @@ from rich.console import Console
 
 from tunnelbench.campaign.campaign import Wish, resume, start
 from tunnelbench.commands.live import LiveView
-from tunnelbench.commands.options import Profile, parse_runtime_choice
-from tunnelbench.errors import UserError
+from tunnelbench.commands.options import (
+    Budget,
+    Out,
+    Profile,
+    Rounds,
+    RuntimeName,
+    parse_runtime_choice,
+    seconds_of,
+)
 from tunnelbench.report.build import build_report_apart
 from tunnelbench.store.database import FILE_NAME
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.library import bundled, resolve
-from tunnelbench.study.quantity import parse_seconds
 from tunnelbench.study.reading import read_text
 
 _INTERRUPTED_STATUS = 130
@@ -36,16 +42,11 @@ def _study_names() -> list[str]:
 
 def run_command(
     study: Annotated[str, typer.Argument(help="A study's name or TOML file.", autocompletion=_study_names)],
-    out: Annotated[Path | None, typer.Option(help="The directory for results, new or empty.")] = None,
+    out: Out = None,
     profile: Profile = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds, instead of the study's.")] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Time for the whole campaign, such as 10m, instead of the study's.")
-    ] = None,
-    runtime: Annotated[
-        str | None,
-        typer.Option(help="Where gateways run: auto, namespace or kernel, instead of the study's."),
-    ] = None,
+    rounds: Rounds = None,
+    budget: Budget = None,
+    runtime: RuntimeName = None,
     as_json: Json = False,
 ) -> None:
     """Run a study: measure, prove, store, and write the report."""
@@ -129,13 +130,3 @@ def build_report(directory: Path, console: Console) -> Path:
 
 def _say(console: Console, text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def seconds_of(text: str | None) -> float | None:
-    """The seconds of `--budget`. Raises UserError where they are none."""
-    if text is None:
-        return None
-    try:
-        return parse_seconds(text)
-    except ValueError as error:
-        raise UserError(f"--budget: {error}") from None

@@ -17,11 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tunnelbench.campaign.preparation import survey
-from tunnelbench.commands.options import Profile
+from tunnelbench.commands.options import Json, Profile
 from tunnelbench.commands.study_cost import cost_command
 from tunnelbench.commands.study_reading import (
     AssumedRuntime,
-    Json,
     Name,
     count,
     first_round,

@@ -13,10 +13,9 @@ from rich.text import Text
 from tunnelbench.campaign.calibration import settings
 from tunnelbench.campaign.cryptography import encrypting
 from tunnelbench.campaign.history import durations_of
-from tunnelbench.commands.options import Profile
+from tunnelbench.commands.options import Json, Profile
 from tunnelbench.commands.study_reading import (
     AssumedRuntime,
-    Json,
     Name,
     count,
     first_round,

@@ -23,7 +23,6 @@ from tunnelbench.study.treatment import Treatment
 Name = Annotated[
     str, typer.Argument(help="A study's name or TOML file.", autocompletion=lambda: list(bundled()))
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AssumedRuntime = Annotated[
     str | None,
     typer.Option(

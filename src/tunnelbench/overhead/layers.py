@@ -71,19 +71,9 @@ def vxlan() -> Layer:
     return header("VXLAN", "RFC 7348", 8)
 
 
-def geneve(options: int = 0) -> Layer:
-    """Geneve (RFC 8926) with this many bytes of options; an Ethernet frame follows."""
-    return header("Geneve", "RFC 8926", 8 + options)
-
-
 def l2tp(length: bool = False, sequence: bool = False, offset: bool = False) -> Layer:
     """A data message of L2TP version 2 (RFC 2661 section 3.1)."""
     return header("L2TP", "RFC 2661", 6 + 2 * length + 4 * sequence + 2 * offset)
-
-
-def l2tpv3(over_udp: bool, cookie: int = 0, sublayer: int = 4) -> Layer:
-    """A data message of L2TP version 3 (RFC 3931 section 4.1), with Linux' default sublayer of 4 bytes."""
-    return header("L2TPv3", "RFC 3931", 4 * over_udp + 4 + cookie + sublayer)
 
 
 def ppp(address_and_control: bool = True, protocol_bytes: int = 2) -> Layer:

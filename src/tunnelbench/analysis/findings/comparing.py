@@ -8,7 +8,7 @@ from itertools import combinations
 import polars as pl
 
 from tunnelbench.analysis.equivalence import equivalence_p_value
-from tunnelbench.analysis.findings.contrast import Contrast, contrast
+from tunnelbench.analysis.findings.contrast import Contrast, contrast, levels_of
 from tunnelbench.analysis.findings.ruling import Part, Ruling, ordered, ruling
 from tunnelbench.analysis.findings.scope import NotTestableError, Scope
 from tunnelbench.analysis.findings.wording import detail, said
@@ -30,7 +30,7 @@ def judge_comparison(claim: Compare, scope: Scope) -> Ruling:
         beats(scope, better, worse) for better in _each(claim.better) for worse in _each(claim.worse)
     ]
     parts = [ordered(found.difference, said(found, scope.metric), claim.claimed_ratio) for found in contrasts]
-    details = [detail(*level) for level in _levels(contrasts)]
+    details = [detail(*level) for level in levels_of(contrasts).items()]
     details += [
         detail(f"{found.first} / {found.second}", found.difference, claim.claimed_ratio)
         for found in contrasts
@@ -89,9 +89,8 @@ def _judge_equality(factor: str, margin: float, scope: Scope) -> Ruling:
 
 
 def _too_few(factor: str, names: tuple[Level, ...], scope: Scope) -> str:
-    note = scope.correspondence.notes.get(factor)
     there = f"only {names[0]}" if names else "no level"
-    return f"{there} of {factor} was measured here" + (f": {note}" if note else "")
+    return scope.with_note(f"{there} of {factor} was measured here", factor)
 
 
 def _each(levels: At) -> list[At]:
@@ -101,14 +100,6 @@ def _each(levels: At) -> list[At]:
 
 def _name(levels: At) -> str:
     return ", ".join(str(name) for names in levels.values() for name in names)
-
-
-def _levels(contrasts: list[Contrast]) -> list[tuple[str, Difference]]:
-    levels: dict[str, Difference] = {}
-    for found in contrasts:
-        levels.setdefault(found.first, found.first_level)
-        levels.setdefault(found.second, found.second_level)
-    return list(levels.items())
 
 
 def _unit(contrasts: list[Contrast], scope: Scope) -> str:

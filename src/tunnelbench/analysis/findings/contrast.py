@@ -10,7 +10,7 @@ rounds is about the same conditions in each.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +68,15 @@ def contrast(
         if not pairs.is_empty():
             return _contrast(pairs, keys[1:], names, value == "ratio")
     raise NotTestableError(f"{names[0]} and {names[1]} were never measured under the same conditions")
+
+
+def levels_of(contrasts: Iterable[Contrast]) -> dict[str, Difference]:
+    """What each group of some contrasts has, by its name, as the first contrast with it says."""
+    levels: dict[str, Difference] = {}
+    for found in contrasts:
+        levels.setdefault(found.first, found.first_level)
+        levels.setdefault(found.second, found.second_level)
+    return levels
 
 
 def by_round(frame: pl.DataFrame, keys: list[str], value: str) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 
 from tunnelbench.analysis.correlation import rank_correlation
 from tunnelbench.analysis.findings.comparing import PAIRED_TEST, beats
-from tunnelbench.analysis.findings.contrast import Contrast
+from tunnelbench.analysis.findings.contrast import Contrast, levels_of
 from tunnelbench.analysis.findings.ruling import NEGLIGIBLE, Part, Ruling, ordered, ruling
 from tunnelbench.analysis.findings.scope import NotTestableError, Scope
 from tunnelbench.analysis.findings.wording import detail, said
@@ -69,7 +69,7 @@ def _judge_order(claim: Rank, scope: Scope) -> Ruling:
         raise NotTestableError(_lacking(claim.factor, missing, scope))
     contrasts = [_pair(scope, claim.factor, *pair) for pair in pairwise(present)]
     parts = [ordered(found.difference, said(found, scope.metric)) for found in contrasts]
-    means = _levels(contrasts)
+    means = levels_of(contrasts)
     sign = -1 if scope.less_is_better else 1
     tau = rank_correlation(range(len(present)), [-sign * means[str(level)].mean for level in present])
     remark = f"; Kendall's tau with the published order is {tau.tau:.2f}"
@@ -90,7 +90,7 @@ def _judge_ends(claim: Rank, scope: Scope) -> Ruling:
         pairs += [(other, claim.last) for other in levels if other != claim.last]
     contrasts = [_pair(scope, claim.factor, *pair) for pair in dict.fromkeys(pairs)]
     parts = [ordered(found.difference, said(found, scope.metric)) for found in contrasts]
-    means = _levels(contrasts)
+    means = levels_of(contrasts)
     ranked = sorted(means, key=lambda name: means[name].mean, reverse=not scope.less_is_better)
     remark = f"; here {ranked[0]} is best and {ranked[-1]} is worst"
     details = tuple(detail(name, means[name]) for name in ranked)
@@ -114,15 +114,6 @@ def _pair(scope: Scope, factor: str, better: Level, worse: Level) -> Contrast:
     return beats(scope, {factor: (better,)}, {factor: (worse,)})
 
 
-def _levels(contrasts: list[Contrast]) -> dict[str, Difference]:
-    levels: dict[str, Difference] = {}
-    for found in contrasts:
-        levels.setdefault(found.first, found.first_level)
-        levels.setdefault(found.second, found.second_level)
-    return levels
-
-
 def _lacking(factor: str, missing: list[str], scope: Scope) -> str:
-    note = scope.correspondence.notes.get(factor)
     what = ", ".join(missing) if missing else f"a second level of {factor}"
-    return f"{what} was not measured here" + (f": {note}" if note else "")
+    return scope.with_note(f"{what} was not measured here", factor)

@@ -55,11 +55,13 @@ class Scope:
         """What stands for a level. Raises NotTestableError where nothing does."""
         found = self.correspondence.selection(factor, level)
         if found is None:
-            note = self.correspondence.notes.get(factor)
-            raise NotTestableError(
-                f"nothing here stands for {factor} {level}" + (f": {note}" if note else "")
-            )
+            raise NotTestableError(self.with_note(f"nothing here stands for {factor} {level}", factor))
         return found
+
+    def with_note(self, text: str, factor: str) -> str:
+        """A text, and after it what the study notes of what stands for a factor."""
+        note = self.correspondence.notes.get(factor)
+        return f"{text}: {note}" if note else text
 
     def having(self, levels: At) -> pl.DataFrame:
         """The values at some levels. Raises NotTestableError where there are none."""
