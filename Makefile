@@ -27,7 +27,7 @@ test: test-host lint image
 	$(BIN)/pytest
 
 test-matrix: $(ENVIRONMENT)/development image
-	$(BIN)/tunnelbench prove --matrix --at-once 2 --image bullseye --image bookworm --image trixie \
+	$(BIN)/tunnelbench prove --matrix --at-once 4 --image bullseye --image bookworm --image trixie \
 		--out docs/reference/vpns.json || true
 	$(BIN)/python scripts/make-reference
 

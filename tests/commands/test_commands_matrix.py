@@ -37,6 +37,16 @@ def test_a_second_run_replaces_what_it_tries_again_and_keeps_the_rest(tmp_path: 
     ]
 
 
+@pytest.mark.parametrize(("outcome", "settled"), [("works", True), ("blocked", True), ("fails", False)])
+def test_what_failed_is_not_settled(tmp_path: Path, outcome: str, settled: bool) -> None:
+    book = Book.open(tmp_path / "found.json")
+    attempt = attempt_of(all_tunnels()["gre"], "bookworm", "none")
+    assert not book.settles(attempt)
+    book.add(row("gre", "bookworm", outcome))
+    assert book.settles(attempt) is settled
+    assert not book.settles(attempt_of(all_tunnels()["gre"], "trixie", "none"))
+
+
 @pytest.mark.parametrize("text", ["nothing", "{}", "[1]", '[{"vpn": "gre"}]'])
 def test_another_kind_of_file_is_not_overwritten(tmp_path: Path, text: str) -> None:
     path = tmp_path / "notes.json"

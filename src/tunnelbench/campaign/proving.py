@@ -40,6 +40,8 @@ _METHOD = Method.model_validate({"trial": "1 s", "warm_up": "200 ms", "cool_down
 _UDP_RATE = SendingRate(10_000_000)
 _UDP_PAYLOAD = 1000
 _TRIALS = 3
+_GENTLY = Shaping(rate=50e6)
+"""The wire of what is tried once: full speed shows nothing new, and takes the processor from others."""
 _TCP_WRITE = 131_072
 
 
@@ -50,7 +52,7 @@ class Attempt:
     treatment: Treatment
     topology: str
     thorough: bool = True
-    """Up twice in the same lab, and once more to have a program killed; else once."""
+    """Up twice in the same lab, at full speed, and once more to have a program killed; else once, slowly."""
 
 
 @dataclass(frozen=True)
@@ -172,11 +174,12 @@ async def _one_by_one(attempts: Sequence[Attempt]) -> AsyncGenerator[Finding]:
         name: images.find(name)
         for name in dict.fromkeys(attempt.treatment.gateway_os for attempt in attempts)
     }
-    by_topology: dict[str, list[Attempt]] = {}
+    by_lab: dict[tuple[str, Shaping], list[Attempt]] = {}
     for attempt in attempts:
-        by_topology.setdefault(attempt.topology, []).append(attempt)
-    for topology, wanted in by_topology.items():
-        async with Labs(topology, Shaping(), found) as labs:
+        wire = Shaping() if attempt.thorough else _GENTLY
+        by_lab.setdefault((attempt.topology, wire), []).append(attempt)
+    for (topology, wire), wanted in by_lab.items():
+        async with Labs(topology, wire, found) as labs:
             placements = await _placements(wanted, found)
             for attempt in wanted:
                 yield await _try(attempt, placements, labs)

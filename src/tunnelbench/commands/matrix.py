@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tunnelbench.campaign.proving import Finding
+from tunnelbench.campaign.proving import Attempt, Finding
 from tunnelbench.errors import UserError
 
 Row = Mapping[str, Any]
@@ -22,12 +22,8 @@ _ATTEMPT = ("vpn", "suite", "options", "outer_ip", "clients", "image", "mtu", "t
 
 def as_row(finding: Finding) -> dict[str, object]:
     """A finding as JSON has it."""
-    treatment = finding.attempt.treatment
     return {
-        "tunnel": treatment.tunnel,
-        **treatment.model_dump(exclude={"gateway_os", "host_os"}),
-        "image": treatment.gateway_os,
-        "topology": finding.attempt.topology,
+        **_attempted(finding.attempt),
         "outcome": finding.outcome,
         "reason": finding.reason,
         "runtime": finding.runtime,
@@ -49,16 +45,21 @@ class Book:
             return cls(path)
         try:
             rows = msgspec.json.decode(path.read_bytes(), type=list[dict[str, Any]])
-            return cls(path, {_attempt(row): row for row in rows})
+            return cls(path, {_key(row): row for row in rows})
         except (OSError, msgspec.MsgspecError, KeyError) as error:
             raise UserError(
                 f"{path} is not what `tunnelbench prove --out` writes: {error}",
                 advice="Name another file, or remove it.",
             ) from error
 
+    def settles(self, attempt: Attempt) -> bool:
+        """Whether an attempt is known to work, or to be blocked."""
+        row = self.rows.get(_key(_attempted(attempt)))
+        return row is not None and row["outcome"] != "fails"
+
     def add(self, row: Row) -> None:
         """Puts a row in, in place of an older one of the same attempt."""
-        self.rows[_attempt(row)] = row
+        self.rows[_key(row)] = row
         text = json.dumps(list(self.rows.values()), indent=2)
         unfinished = self.path.with_name(f"{self.path.name}.unfinished")
         try:
@@ -68,5 +69,15 @@ class Book:
             raise UserError(f"{self.path} can't be written: {error.strerror}") from error
 
 
-def _attempt(row: Row) -> tuple[object, ...]:
+def _attempted(attempt: Attempt) -> dict[str, object]:
+    treatment = attempt.treatment
+    return {
+        "tunnel": treatment.tunnel,
+        **treatment.model_dump(exclude={"gateway_os", "host_os"}),
+        "image": treatment.gateway_os,
+        "topology": attempt.topology,
+    }
+
+
+def _key(row: Row) -> tuple[object, ...]:
     return tuple(row[name] for name in _ATTEMPT)

@@ -61,18 +61,26 @@ def prove_command(
         Path | None,
         typer.Option(help="Write what was found to this file as JSON; what it has of other attempts stays."),
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Leave out what works or is blocked according to the file of --out."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Bring VPNs up, prove them on the wire, send TCP and UDP, kill their programs, and look what is left.
 
     Each comes up twice in the same lab, and once more to have a program killed; of a matrix only the usual
-    suite of each VPN does, the others come up once. Succeeds where nothing fails.
+    suite of each VPN does, the others come up once, on links of 50 Mbit/s. Succeeds where nothing fails.
     """
     chosen = image or [images.DEFAULT_IMAGE]
     if clients and (matrix or not tunnels):
         raise UserError("a number of clients is for VPNs that are named, and not for a matrix")
     attempts = [attempt for name in chosen for attempt in _attempts(tunnels or [], name, matrix, clients)]
+    if resume and out is None:
+        raise UserError("--resume needs the file that was begun", advice="Name it with --out.")
     book = Book.open(out) if out is not None else None
+    if resume and book is not None:
+        attempts = [attempt for attempt in attempts if not book.settles(attempt)]
     findings = asyncio.run(_try_all(attempts, at_once, book))
     if as_json:
         typer.echo(json.dumps([as_row(finding) for finding in findings], indent=2))
