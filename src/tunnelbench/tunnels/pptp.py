@@ -2,6 +2,9 @@
 
 Its suites are those of PPP: MPPE, or none. Debian's pppd comes without the plugin for the kernel's PPTP, so
 packets go through pptp and pptpctrl, which hand them to pppd's link on a pseudo-terminal.
+
+Both read GRE from a raw socket. Linux 6.12 (trixie) tells the sender that it has no such protocol as soon as
+that socket is full, where older ones only dropped the packet, and both programs end the session on hearing it.
 """
 
 from __future__ import annotations
@@ -59,6 +62,7 @@ class Pptp(Tunnel):
         """Starts pptpd on the right gateway, then pppd with pptp on the left one."""
         secret = pppd.Secret.fresh(left, str(INNER_ADDRESSES[0].ipv4.ip))
         for end in (right, left):
+            await start_daemon(end.node, cleanup, "python3", "-c", _TAKE_GRE)
             await pppd.place_secrets(end.node, [secret], cleanup)
         await place_files(right.node, DIRECTORY, _server_files(right, variant), cleanup)
         server_log = await pppd.watch(right, DIRECTORY, cleanup)
@@ -109,6 +113,15 @@ def _negotiation(variant: Variant) -> pppd.Negotiation:
     return pppd.Negotiation(variant["authentication"], variant["compression"], variant.suite.name)
 
 
+# A second raw socket, which has a kernel know the protocol: it filters all packets out, so it is never full.
+# (linux/filter.h: one instruction, to return 0; SO_ATTACH_FILTER is 26.)
+_TAKE_GRE = """
+import ctypes, signal, socket, struct
+drop = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))
+taker = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_GRE)
+taker.setsockopt(socket.SOL_SOCKET, 26, struct.pack("HP", 1, ctypes.addressof(drop)))
+signal.pause()
+"""
 _SERVER = ("pptpd", "-f", "-c", f"{DIRECTORY}/pptpd.conf", "-p", f"{DIRECTORY}/pptpd.pid")
 # It says what it does to the system's log alone.
 _LISTENING = f"until ss -Hltn 'sport = :{PORT}' | grep -q .; do sleep 0.02; done"
