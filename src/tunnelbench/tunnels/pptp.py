@@ -3,8 +3,8 @@
 Its suites are those of PPP: MPPE, or none. Debian's pppd comes without the plugin for the kernel's PPTP, so
 packets go through pptp and pptpctrl, which hand them to pppd's link on a pseudo-terminal.
 
-Both read GRE from a raw socket. Linux 6.12 (trixie) tells the sender that it has no such protocol as soon as
-that socket is full, where older ones only dropped the packet, and both programs end the session on hearing it.
+Both read GRE from a raw socket. Linux 6.12 (trixie) tells the sender that it has no such protocol as soon
+as that socket is full, where older ones only dropped the packet, and both programs end the session then.
 """
 
 from __future__ import annotations
