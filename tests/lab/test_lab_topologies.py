@@ -17,7 +17,7 @@ from lab_processes import descendants, survivors
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
-from tunnelbench.lab.shaping import Shaping
+from tunnelbench.lab.shaping import ETHERNET_FRAMING, Shaping
 from tunnelbench.lab.topology import TOPOLOGIES, Family, topology_of
 from tunnelbench.tunnels.base import bring_up, gateways
 from tunnelbench.tunnels.plain import TUNNEL as PLAIN_IP
@@ -107,6 +107,19 @@ async def test_wires_have_the_rate_delay_and_mtu_that_were_asked_for() -> None:
         with pytest.raises(NodeError, match="message too long"):
             await ping(lab, Family.IPV4, "-M", "do", "-s", "1373")
         await ping(lab, Family.IPV4, "-M", "do", "-s", "1372")
+
+
+async def test_links_of_hosts_have_the_rate_of_their_ethernet() -> None:
+    hosts = Shaping(rate=100e6, framing=ETHERNET_FRAMING)
+    plan = LabPlan(TOPOLOGIES["site-to-site"], find(), {"gw2": Runtime.KERNEL}, host_shaping=hosts)
+    async with Lab(plan) as lab:
+        for node, interface in (("host1", "eth0"), ("gw1", "lan"), ("gw2", "lan"), ("host2", "eth0")):
+            queues = (await lab.nodes[node].run("tc", "qdisc", "show", "dev", interface)).text
+            assert "tbf" in queues
+            assert "rate 100Mbit" in queues
+            assert "overhead 24" in queues
+        for gateway in GATEWAYS:
+            assert "tbf" not in (await lab.nodes[gateway].run("tc", "qdisc", "show", "dev", "wan")).text
 
 
 async def test_a_wire_that_loses_everything_does_so() -> None:

@@ -260,7 +260,7 @@ VALUES = st.recursive(
 SECTIONS: dict[str, tuple[str, ...]] = {
     "study": ("id", "title", "topology"),
     "factors": ("tunnel", "mtu", "payload_bytes", "rate", "load"),
-    "link": ("rate", "delay", "loss"),
+    "link": ("rate", "delay", "loss", "host_rate"),
     "method": ("rounds", "budget", "trial", "seed"),
 }
 
@@ -313,3 +313,14 @@ def test_hosts_alone_have_no_gateways(catalogue: Catalogue) -> None:
     text = f'{HEAD}topology = "host-to-host"\n[factors]\ntunnel = ["open"]\ngateway_os = ["trixie"]\n'
     (problem,) = problems_of(text, catalogue)
     assert problem.startswith("one.toml:8: factors.gateway_os: the topology host-to-host has no gateways")
+
+
+def test_hosts_have_ethernet_of_a_rate(catalogue: Catalogue) -> None:
+    text = f'{HEAD}[factors]\ntunnel = ["open"]\n[link]\nhost_rate = "1 Gbit/s"\n'
+    assert parse_study(text, "one.toml", catalogue).link.host_rate == 1_000_000_000
+
+
+def test_hosts_alone_have_no_links_but_the_one_between_them(catalogue: Catalogue) -> None:
+    text = f'{HEAD}topology = "host-to-host"\n[factors]\ntunnel = ["open"]\n[link]\nhost_rate = "1 Gbit/s"\n'
+    (problem,) = problems_of(text, catalogue)
+    assert problem.startswith("one.toml:9: link.host_rate: the topology host-to-host has one link")

@@ -18,7 +18,7 @@ from tunnelbench.campaign.labs import Labs
 from tunnelbench.campaign.machine import versions
 from tunnelbench.campaign.machine_state import look
 from tunnelbench.campaign.observer import Observer
-from tunnelbench.campaign.preparation import Grounds, shaping_of, survey
+from tunnelbench.campaign.preparation import Grounds, host_shaping_of, shaping_of, survey
 from tunnelbench.campaign.runner import run_plan
 from tunnelbench.errors import UserError
 from tunnelbench.lab.runtimes import Placement
@@ -151,7 +151,8 @@ async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) ->
         store.add_machine_state(await look("before"))
         course = replace(course, calibrations=await _calibrated(store, prepared, course, observer))
         await _time_cryptography(store, prepared, observer)
-        async with Labs(study.about.topology, shaping_of(study), prepared.grounds.images) as labs:
+        wire, hosts = shaping_of(study), host_shaping_of(study)
+        async with Labs(study.about.topology, wire, hosts, prepared.grounds.images) as labs:
             why = await run_plan(course, labs, store, observer)
         store.add_machine_state(await look("after"))
     except asyncio.CancelledError:

@@ -37,10 +37,11 @@ class LabKey:
 class Labs:
     """Open labs by key; use it as an asynchronous context manager."""
 
-    def __init__(self, topology: str, shaping: Shaping, images: Mapping[str, Image]) -> None:
-        """Labs of one topology and one kind of wire."""
+    def __init__(self, topology: str, wire: Shaping, hosts: Shaping, images: Mapping[str, Image]) -> None:
+        """Labs of one topology, one kind of wire and one kind of links of hosts."""
         self._topology = topology
-        self._shaping = shaping
+        self._wire = wire
+        self._hosts = hosts
         self._images = images
         self._open: dict[LabKey, tuple[Lab, dict[str, Snapshot]]] = {}
 
@@ -63,7 +64,7 @@ class Labs:
         topology = topology_of(self._topology, key.clients)
         gateways = dict.fromkeys(topology.gateways, key.runtime)
         image, host_image = self._images[key.gateway_os], self._images[key.host_os]
-        plan = LabPlan(topology, image, gateways, key.mtu, self._shaping, host_image)
+        plan = LabPlan(topology, image, gateways, key.mtu, self._wire, self._hosts, host_image)
         lab = await Lab(plan).__aenter__()
         snapshots = await asyncio.gather(*(snapshot(node) for node in lab.nodes.values()))
         self._open[key] = (lab, dict(zip(lab.nodes, snapshots, strict=True)))

@@ -12,7 +12,7 @@ from tunnelbench.lab.features import NETEM, Needs
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Runtime
 from tunnelbench.lab.runtimes import Placement, programs_missing
-from tunnelbench.lab.shaping import Shaping
+from tunnelbench.lab.shaping import ETHERNET_FRAMING, Shaping
 from tunnelbench.load import drivers
 from tunnelbench.plan.rounds import Runtime as PlannedRuntime
 from tunnelbench.study.cells import Cell
@@ -61,6 +61,11 @@ def shaping_of(study: Study) -> Shaping:
     """What a study's link does to packets."""
     link = study.link
     return Shaping(rate=link.rate, delay=link.delay or None, loss=link.loss or None)
+
+
+def host_shaping_of(study: Study) -> Shaping:
+    """What the Ethernet of a study's hosts does to packets."""
+    return Shaping(rate=study.link.host_rate, framing=ETHERNET_FRAMING)
 
 
 async def _require_load_programs(image: Image, cells: Iterable[Cell]) -> None:

@@ -179,7 +179,7 @@ async def _one_by_one(attempts: Sequence[Attempt]) -> AsyncGenerator[Finding]:
         wire = Shaping() if attempt.thorough else _GENTLY
         by_lab.setdefault((attempt.topology, wire), []).append(attempt)
     for (topology, wire), wanted in by_lab.items():
-        async with Labs(topology, wire, found) as labs:
+        async with Labs(topology, wire, Shaping(), found) as labs:
             placements = await _placements(wanted, found)
             for attempt in wanted:
                 yield await _try(attempt, placements, labs)

@@ -42,6 +42,8 @@ class LabPlan:
     mtu: int = 1500
     shaping: Shaping = field(default_factory=Shaping)
     """What the wire between the gateways does to packets."""
+    host_shaping: Shaping = field(default_factory=Shaping)
+    """What the links of the hosts, which are all others, do to packets."""
     host_image: Image | None = None
     """What the hosts run instead; None where they run the same."""
 
@@ -52,6 +54,10 @@ class LabPlan:
     def image_of(self, node: str) -> Image:
         """What a node runs."""
         return (self.host_image or self.image) if node in self.topology.hosts else self.image
+
+    def shaping_of(self, link: Link) -> Shaping:
+        """What a link does to packets."""
+        return self.shaping if link.wire else self.host_shaping
 
 
 class Lab:
@@ -143,13 +149,14 @@ class Lab:
         await asyncio.gather(*(self._configure(name, node) for name, node in self.nodes.items()))
         await self._join_ports()
         await self.give_names(Family)
-        if self.plan.shaping.shapes:
-            await asyncio.gather(
-                *(
-                    shape(self.nodes[end.node], end.interface, self.plan.shaping)
-                    for end in self.topology.wire.ends
-                )
+        await asyncio.gather(
+            *(
+                shape(self.nodes[end.node], end.interface, self.plan.shaping_of(link))
+                for link in self.topology.links
+                if self.plan.shaping_of(link).shapes
+                for end in link.ends
             )
+        )
 
     async def _start_outer_nodes(self, inherited: Mapping[str, list[int]]) -> None:
         first, *others = self.topology.nodes

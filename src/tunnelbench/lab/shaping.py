@@ -1,4 +1,4 @@
-"""What a wire does to packets: rate, delay and loss, with the kernel's traffic control (tc(8))."""
+"""What a link does to packets: rate, delay and loss, with the kernel's traffic control (tc(8))."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from tunnelbench.errors import UserError
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import ProgramError
 
+ETHERNET_FRAMING = 8 + 4 + 12
+"""Bytes of a port's time that a frame takes beyond its own, which an interface doesn't count: preamble, frame
+check sequence and gap (IEEE 802.3)."""
+
 
 @dataclass(frozen=True)
 class Shaping:
     """Each direction's rate in bit/s, delay in seconds, and loss as a ratio; None leaves it as it is."""
 
     rate: float | None = None
+    framing: int = 0
+    """Bytes that the rate counts for each frame beyond those of its own."""
     delay: float | None = None
     loss: float | None = None
 
@@ -36,7 +42,7 @@ async def shape(node: Node, interface: str, shaping: Shaping) -> None:
         burst = max(16_384, round(shaping.rate / 8 * 0.00131))
         await _queue(
             node, interface, parent, "1:", "tbf", "rate", f"{shaping.rate:.0f}bit",
-            "burst", str(burst), "latency", "50ms",
+            "burst", str(burst), "latency", "50ms", "overhead", str(shaping.framing),
         )  # fmt: skip
         parent = ["parent", "1:1"]
     if shaping.needs_emulation:

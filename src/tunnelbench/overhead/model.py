@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tunnelbench.lab.shaping import ETHERNET_FRAMING
 from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import layers
 from tunnelbench.overhead.encapsulation import (
@@ -86,7 +87,7 @@ class Framing:
     """Smaller packets take as long as one of this size, before what is added."""
 
 
-ETHERNET = Framing("Ethernet", per_packet=4 + 8 + 12, minimum=60)
+ETHERNET = Framing("Ethernet", per_packet=ETHERNET_FRAMING, minimum=60)
 """A real port: frame check sequence, preamble with start delimiter, and gap; frames of at least 64 bytes."""
 COUNTED = Framing("counted")
 """What the lab's shaped links do: only bytes that an interface counts take time (tc-tbf(8))."""

@@ -66,8 +66,11 @@ class _Level:
 
 def _named_levels(study: Study, catalogue: Catalogue) -> Iterator[_Level]:
     factors = study.factors
-    if study.about.topology == "host-to-host" and "gateway_os" in factors.model_fields_set:
-        yield _Level(("factors", "gateway_os"), lambda _: False, _NO_GATEWAYS)
+    if study.about.topology == "host-to-host":
+        if "gateway_os" in factors.model_fields_set:
+            yield _Level(("factors", "gateway_os"), lambda _: False, _NO_GATEWAYS)
+        if study.link.host_rate is not None:
+            yield _Level(("link", "host_rate"), lambda _: False, _NO_HOST_LINKS)
     for name in _IN_QUESTION:
         if name in factors.model_fields_set:
             for index, level in enumerate(getattr(factors, name)):
@@ -81,6 +84,7 @@ def _named_levels(study: Study, catalogue: Catalogue) -> Iterator[_Level]:
 
 
 _NO_GATEWAYS = "the topology host-to-host has no gateways, its hosts are the ends of tunnels: say host_os"
+_NO_HOST_LINKS = "the topology host-to-host has one link, that between its hosts: say its rate"
 
 _IN_QUESTION = (
     *("load", "profile", "streams", "direction", "content", "sending", "congestion_control"),

@@ -155,7 +155,8 @@ class Socket(Frozen, frozen=True):
 
 
 class Link(Frozen, frozen=True):
-    """The wide-area link, the one that the tunnel crosses; perfect where nothing is said."""
+    """The wide-area link, the one that the tunnel crosses, and those of the hosts; perfect where nothing is
+    said."""
 
     rate: BitRate | None = None
     """Bits per second; unlimited where not given."""
@@ -163,6 +164,9 @@ class Link(Frozen, frozen=True):
     """Seconds added in each direction."""
     loss: Ratio = 0.0
     """Ratio of packets dropped in each direction."""
+    host_rate: BitRate | None = None
+    """Bits per second of the Ethernet between each host and its gateway, or of each client's port, preambles
+    and gaps between frames included; unlimited where not given."""
 
 
 class CapacitySearch(Frozen, frozen=True):
