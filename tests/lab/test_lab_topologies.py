@@ -129,6 +129,15 @@ async def test_a_wire_that_loses_everything_does_so() -> None:
             await ping(lab, Family.IPV4, "-w", "1")
 
 
+async def test_links_hand_on_packets_as_they_come_wherever_they_end() -> None:
+    async with lab_of("site-to-site", "gw1", "gw2") as lab:
+        for gateway in ("gw1", "gw2"):
+            for interface in ("lan", "wan"):
+                settings = (await lab.nodes[gateway].run("ethtool", "-k", interface)).text
+                for offload in ("tcp-segmentation", "generic-segmentation", "generic-receive"):
+                    assert f"{offload}-offload: off" in settings
+
+
 async def test_a_kernel_takes_large_files_and_many_calls_at_once() -> None:
     async with lab_of("host-to-host", "host1") as lab:
         kernel = lab.nodes["host1"]

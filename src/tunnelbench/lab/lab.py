@@ -254,6 +254,8 @@ class Lab:
                 continue
             if end.interface != "lo":
                 operations.append(messages.SetLink(end.interface, up=True, mtu=self.plan.mtu))
+                # Only now: User Mode Linux switches some of them on whenever a link is raised.
+                operations.append(messages.SetLink(end.interface, disable_offloads=True))
             operations += [
                 messages.AddAddress(end.interface, str(addresses.interface(family))) for family in Family
             ]
