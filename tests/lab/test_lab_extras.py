@@ -64,10 +64,10 @@ def test_a_host_without_cargo_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_every_extra_is_found_by_its_program() -> None:
-    assert {name: extra_with(extra.program) for name, extra in EXTRAS.items()} == {
+    assert {name: extra_with(extra.program, "trixie") for name, extra in EXTRAS.items()} == {
         name: name for name in EXTRAS
     }
-    assert extra_with("no-such-program") is None
+    assert extra_with("no-such-program", "trixie") is None
 
 
 @pytest.fixture
@@ -96,4 +96,5 @@ def test_a_wheel_becomes_a_module_and_a_program_of_the_image(tmp_path: Path, whe
 def test_a_wheel_is_for_the_release_with_its_python_alone() -> None:
     assert EXTRAS["sstp-server"].runs_on("trixie")
     assert not EXTRAS["sstp-server"].runs_on("bookworm")
-    assert extra_with("sstpd") == "sstp-server"
+    assert extra_with("sstpd", "trixie") == "sstp-server"
+    assert extra_with("sstpd", "bookworm") is None

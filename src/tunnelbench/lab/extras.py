@@ -158,6 +158,7 @@ EXTRAS: Mapping[str, Crate | Wheel] = {
 """By the names that `tunnelbench image build --with` knows."""
 
 
-def extra_with(program: str) -> str | None:
-    """The name of the extra that brings a program; None where none does."""
-    return next((name for name, extra in EXTRAS.items() if extra.program == program), None)
+def extra_with(program: str, release: str) -> str | None:
+    """The name of the extra that brings a program to images of a Debian release; None where none does."""
+    fitting = (name for name, extra in EXTRAS.items() if extra.program == program and extra.runs_on(release))
+    return next(fitting, None)

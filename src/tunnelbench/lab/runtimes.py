@@ -111,7 +111,7 @@ def _place_one(
 def _without_programs(image: Image, absent: frozenset[str]) -> str:
     """Why the image won't do, and which command brings what it lacks."""
     lacks = f"the image {image.name} lacks {_listing(sorted(absent))}"
-    brings = {extra_with(program) for program in absent}
+    brings = {extra_with(program, image.release) for program in absent}
     if len(brings) == 1 and (extra := brings.pop()):
         return f"{lacks}, which Debian has not got; this brings it: {image.command_with(extra)}"
     return f"{lacks}; {_OTHER_IMAGE}"
