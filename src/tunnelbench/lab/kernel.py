@@ -114,7 +114,7 @@ async def start_kernel_node(
         processors=processors,
         output_limit=1 << 18,
     )
-    node = Node(name, has_own_kernel=True)
+    node = Node(name)
     booted = KernelNode(node, hull, kernel)
     try:
         await node.open(ours, _BOOT_SECONDS)

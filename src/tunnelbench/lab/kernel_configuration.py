@@ -6,16 +6,13 @@ import re
 from collections.abc import Iterable
 
 ADDED = (
-    *("WIREGUARD", "NET_PKTGEN", "NET_VRF", "BAREUDP"),
+    *("WIREGUARD", "NET_PKTGEN", "XFRM_INTERFACE", "NET_VRF", "BAREUDP"),
     *("L2TP_V3", "L2TP_IP", "L2TP_ETH", "NET_FOU_IP_TUNNELS"),
     *("WIRELESS", "CFG80211", "MAC80211", "WLAN", "MAC80211_HWSIM"),
     *("CRYPTO_USER_API_HASH", "CRYPTO_USER_API_SKCIPHER", "CRYPTO_USER_API_AEAD"),
 )
 """What Debian's User Mode Linux lacks in one release or another, or has no name for: tunnels, a packet
 generator, simulated Wi-Fi, and ciphers for programs (AF_ALG)."""
-
-ADDED_AS_MODULES = ("XFRM_INTERFACE",)
-"""While XFRM interfaces are there, what arrives is theirs alone, and VTI links receive nothing."""
 
 LEFT_OUT = (
     # Storage and file systems beyond the host's.
@@ -60,10 +57,9 @@ LOCAL_VERSION = "-tunnelbench"
 
 
 def configuration(of_debian: str) -> str:
-    """What to give to `make olddefconfig`: modules built in, with what is added and without LEFT_OUT."""
+    """What to give to `make olddefconfig`: all modules built in, with ADDED and without LEFT_OUT."""
     ours = {
         **{f"CONFIG_{name}": "y" for name in ("DEBUG_INFO_NONE", *ADDED)},
-        **{f"CONFIG_{name}": "m" for name in ADDED_AS_MODULES},
         **{f"CONFIG_{name}": "n" for name in (*LEFT_OUT, "LOCALVERSION_AUTO")},
         "CONFIG_LOCALVERSION": f'"{LOCAL_VERSION}"',
     }
@@ -85,6 +81,6 @@ def added(of_debian: str, finished: str) -> tuple[str, ...]:
     return tuple(sorted(enabled(finished) - enabled(of_debian)))
 
 
-def missing(finished: str, wanted: Iterable[str] = (*ADDED, *ADDED_AS_MODULES)) -> tuple[str, ...]:
+def missing(finished: str, wanted: Iterable[str] = ADDED) -> tuple[str, ...]:
     """Those of `wanted` that the finished configuration came to lack."""
     return tuple(sorted(set(wanted) - enabled(finished)))

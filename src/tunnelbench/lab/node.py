@@ -27,10 +27,9 @@ FETCH_BYTES = 1 << 18
 class Node:
     """The client of one node agent."""
 
-    def __init__(self, name: str, *, has_own_kernel: bool = False) -> None:
-        """A node that is to be opened on a stream; whether its kernel is its own or that of this machine."""
+    def __init__(self, name: str) -> None:
+        """A node that is to be opened on a stream."""
         self.name = name
-        self.has_own_kernel = has_own_kernel
         self._connection = Connection(name, self._take, self._take_end)
         self._programs: dict[int, Program] = {}
         self._traffic: dict[int, Traffic[object]] = {}

@@ -276,10 +276,6 @@ async def _steer(end: Gateway, variant: Variant, cleanup: AsyncExitStack) -> Non
         return
     if variant["steering"] == "xfrm-interface":
         words = ("xfrm", "if_id", str(MARK))
-        if end.node.has_own_kernel:
-            # While it is loaded, VTI links receive nothing.
-            unload = ("modprobe", "--remove", "--quiet", "xfrm_interface")
-            cleanup.push_async_callback(end.node.run, *unload, check=False)
     else:
         ends = ("local", str(end.outside), "remote", str(end.peer_outside))
         words = (_vti(variant.outer), *ends, "key", str(MARK))
