@@ -46,6 +46,14 @@ _LEFT_OUT = {
 """Levels of papers that half an hour has no room for."""
 
 
+def test_the_capacity_of_udp_is_searched_for_where_findings_of_the_thesis_need_it() -> None:
+    _, cells = read("kth-four-vpns", "standard")
+    searched = {cell.treatment.tunnel for cell in cells if cell.point.transport == "udp" and not cell.skipped}
+    assert searched == {
+        *("open", "ipip", "ipsec-manual/aes128-sha1", "openvpn/aes-128-cbc-sha1", "ssh-vpn/aes128-cbc-sha1")
+    }
+
+
 @pytest.mark.parametrize("profile", ["as-published", "standard"])
 @pytest.mark.parametrize("name", published_studies())
 def test_what_stands_for_a_level_is_measured(name: str, profile: str) -> None:

@@ -219,6 +219,21 @@ def test_cells_are_the_full_crossing_once_each(catalogue: Catalogue, factors: Fa
     assert len(treatments) == len(tunnels) * len(factors.gateway_os) * len(factors.mtu)
 
 
+@given(factors_of_any_size, some("tcp", "udp"), some("ipip", "open", "openvpn"))
+def test_what_is_left_out_is_missing_but_for_the_baseline_of_the_rest(
+    catalogue: Catalogue, factors: Factors, transports: tuple[object, ...], vpns: tuple[object, ...]
+) -> None:
+    every = expand(study_of(factors), catalogue)
+    selection = {"transport": transports, "vpn": vpns}
+    left = expand(study_of(factors.model_copy(update={"leave_out": (selection,)})), catalogue)
+    selected = {c for c in every if c.point.transport in transports and c.treatment.vpn in vpns}
+    assert {cell for cell in every if cell not in selected} <= set(left) <= set(every)
+    assert all(cell.treatment.is_baseline for cell in selected & set(left))
+    assert {(cell.treatment.baseline, cell.point) for cell in left} <= {
+        (cell.treatment, cell.point) for cell in left
+    }
+
+
 @given(factors_of_any_size)
 def test_a_factor_has_a_level_exactly_where_it_applies(catalogue: Catalogue, factors: Factors) -> None:
     for point in {cell.point for cell in expand(study_of(factors), catalogue)}:

@@ -315,6 +315,21 @@ def test_hosts_alone_have_no_gateways(catalogue: Catalogue) -> None:
     assert problem.startswith("one.toml:8: factors.gateway_os: the topology host-to-host has no gateways")
 
 
+@pytest.mark.parametrize(
+    ("selection", "problem"),
+    [
+        ('{ transprot = ["udp"] }', "nothing is called 'transprot'. Did you mean 'transport'?"),
+        ('{ transport = ["sctp"] }', "transport can't be 'sctp'"),
+        ('{ transport = ["udp"] }', "the study has no such combination"),
+    ],
+)
+def test_combinations_in_vain_are_told(catalogue: Catalogue, selection: str, problem: str) -> None:
+    text = f'{HEAD}[factors]\ntunnel = ["ipip"]\nleave_out = [{selection}]\n'
+    (found,) = problems_of(text, catalogue)
+    assert found.startswith("one.toml:7: factors.leave_out")
+    assert problem in found
+
+
 def test_hosts_have_ethernet_of_a_rate(catalogue: Catalogue) -> None:
     text = f'{HEAD}[factors]\ntunnel = ["open"]\n[link]\nhost_rate = "1 Gbit/s"\n'
     assert parse_study(text, "one.toml", catalogue).link.host_rate == 1_000_000_000

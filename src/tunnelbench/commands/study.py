@@ -176,5 +176,8 @@ def _written(value: object) -> str:
             return "yes" if value else "no"
         case list() | tuple():
             return ", ".join(map(_written, cast(Sequence[object], value)))
+        case dict():
+            pairs = cast(dict[str, object], value).items()
+            return f"({', '.join(f'{key}: {_written(own)}' for key, own in pairs)})"
         case _:
             return str(value)

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 from tunnelbench.study.catalogue import Catalogue
+from tunnelbench.study.correspondence import Selection
 from tunnelbench.study.fields import Frozen
 from tunnelbench.study.model import Factors, Study
 from tunnelbench.study.points import APPLIES, CHOSEN_BY_LOAD, Point
@@ -35,19 +36,34 @@ class Cell(Frozen, frozen=True):
 def expand(study: Study, catalogue: Catalogue) -> tuple[Cell, ...]:
     """Every cell of a study in the order of its levels, each once.
 
-    The plain-IP baseline comes first where the study doesn't list it. Combinations that a load or a VPN can't
+    Those that the study leaves out are not among them. The plain-IP baseline comes first where the study
+    doesn't list it. Combinations that a load or a VPN can't
     carry are cells with a reason. Raises UserError for a VPN, suite, profile or load that the catalogue
     doesn't have.
     """
     points = tuple(distinct_points(study.factors, catalogue))
     refused = {point: catalogue.load(point.load).refusal(point, study.socket) for point in points}
-    return tuple(
+    cells = tuple(
         Cell(treatment=treatment, point=point, skipped=objection or refused[point] or reason)
         for treatment in _treatments(study, catalogue)
         for objection in [catalogue.vpns[treatment.vpn].objection(treatment, study.about.topology)]
         for point in points
         for reason in [None if objection else _not_carried(catalogue, treatment, point)]
     )
+    return _without(cells, study.factors.leave_out)
+
+
+def is_selected(cell: Cell, selection: Selection) -> bool:
+    """Whether a cell has one of the levels of each column of a selection."""
+    levels = {**dict(cell.treatment), **dict(cell.point)}
+    return all(str(levels[column]) in map(str, allowed) for column, allowed in selection.items())
+
+
+def _without(cells: tuple[Cell, ...], left_out: Sequence[Selection]) -> tuple[Cell, ...]:
+    """The cells that no selection selects, and plain IP where one of them is a tunnel."""
+    kept = {cell for cell in cells if not any(is_selected(cell, selection) for selection in left_out)}
+    related = {(cell.treatment.baseline, cell.point) for cell in kept}
+    return tuple(cell for cell in cells if cell in kept or (cell.treatment, cell.point) in related)
 
 
 def _not_carried(catalogue: Catalogue, treatment: Treatment, point: Point) -> str | None:

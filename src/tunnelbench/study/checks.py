@@ -8,7 +8,7 @@ from typing import Any
 
 from tunnelbench.errors import UserError
 from tunnelbench.study.catalogue import Catalogue, Choice
-from tunnelbench.study.cells import Cell, expand
+from tunnelbench.study.cells import Cell, expand, is_selected
 from tunnelbench.study.locator import KeyPath
 from tunnelbench.study.model import Factors, Study
 from tunnelbench.study.points import TRANSACTIONS
@@ -48,12 +48,24 @@ def vain_levels(study: Study, catalogue: Catalogue) -> Found:
             reason = own[0].skipped if own else level.reason_without_cells
             if reason is not None:
                 found.setdefault(reason, level.path)
-    return [(path, reason) for reason, path in found.items()]
+    return [*((path, reason) for reason, path in found.items()), *_idle_selections(study, catalogue)]
 
 
 def sentences(message: str, advice: str) -> str:
     """A message, and its advice if there is any."""
     return f"{message}. {advice}" if advice else message
+
+
+def _idle_selections(study: Study, catalogue: Catalogue) -> Iterator[tuple[KeyPath, str]]:
+    """Combinations to leave out that the study doesn't have anyway."""
+    selections = study.factors.leave_out
+    if not selections:
+        return
+    factors = study.factors.model_copy(update={"leave_out": ()})
+    cells = expand(study.model_copy(update={"factors": factors}), catalogue)
+    for index, selection in enumerate(selections):
+        if not any(is_selected(cell, selection) for cell in cells):
+            yield ("factors", "leave_out", index), "the study has no such combination"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from tunnelbench.study.fields import Frozen, Levels, Name
+from tunnelbench.study.nearest import advice_on
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 
@@ -47,6 +48,17 @@ class Correspondence(Frozen, frozen=True):
         if isinstance(level, float) or factor not in COLUMNS or not is_value_of(factor, level):
             return None
         return {factor: (level,)}
+
+
+def known_selection(selection: Selection) -> Selection:
+    """The same, of what a study can vary. Raises ValueError that names what is unknown."""
+    for column, values in selection.items():
+        if column == "runtime" or column not in COLUMNS:
+            advice = advice_on(column, [name for name in COLUMNS if name != "runtime"], "levels to select by")
+            raise ValueError(f"nothing is called '{column}'. {advice}")
+        if wrong := [value for value in values if not is_value_of(column, value)]:
+            raise ValueError(f"{column} can't be {wrong[0]!r}")
+    return selection
 
 
 def is_value_of(column: str, value: str | int) -> bool:

@@ -49,6 +49,12 @@ def _frozen_list(value: object) -> tuple[object, ...]:
     return tuple(cast(Sequence[object], value))
 
 
+def _any_list(value: object) -> tuple[object, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError("must be a list of tables")
+    return tuple(cast(Sequence[object], value))
+
+
 def _distinct(levels: tuple[Level, ...]) -> tuple[Level, ...]:
     for index, level in enumerate(levels):
         if level in levels[:index]:
@@ -63,6 +69,9 @@ Levels = Annotated[
     Field(json_schema_extra={"minItems": 1, "uniqueItems": True}),
 ]
 """The levels of a factor: a list of at least one, none twice."""
+
+Tables = Annotated[tuple[Level, ...], BeforeValidator(_any_list)]
+"""A list of tables, which may be empty."""
 
 _NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
 

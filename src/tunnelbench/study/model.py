@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, cast
 
 from annotated_types import Ge, Gt, Interval
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from tunnelbench.study.correspondence import Correspondence
+from tunnelbench.study.correspondence import Correspondence, Selection, known_selection
 from tunnelbench.study.fields import (
     BitRate,
     Bytes,
@@ -24,6 +24,7 @@ from tunnelbench.study.fields import (
     Seconds,
     SecondsOrAuto,
     SendingRateLevel,
+    Tables,
 )
 from tunnelbench.study.quantity import CAPACITY, MAXIMUM, SendingRate
 from tunnelbench.study.vocabulary import Direction, InternetProtocol, RuntimeChoice, Sending, Transport
@@ -98,7 +99,7 @@ class Rates(Frozen, frozen=True):
 
 
 class Factors(Frozen, frozen=True):
-    """What varies: a list of levels for each factor. The study is every combination of them."""
+    """What varies: a list of levels for each factor. The study is every combination but those left out."""
 
     tunnel: Levels[str]
     """`VPN/SUITE OPTION=LEVEL`; the suite may be a glob (`openvpn/*`) and may be left out where the VPN has
@@ -135,6 +136,9 @@ class Factors(Frozen, frozen=True):
     """TCP congestion controls; the system's own where not given."""
     load: Levels[Name] = ("engine",)
     """Programs that drive the traffic."""
+    leave_out: Tables[Annotated[Selection, AfterValidator(known_selection)]] = ()
+    """Combinations that are not to be measured, each by the levels that they have: `{ transport = ["udp"],
+    suite = ["3des-sha1"] }`. Plain IP is measured wherever a tunnel is."""
 
 
 class Socket(Frozen, frozen=True):
