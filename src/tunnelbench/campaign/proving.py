@@ -26,7 +26,7 @@ from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import SendingRate
 from tunnelbench.study.treatment import Treatment, written_options
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Established, Needs, Tunnel, Variant, bring_up
+from tunnelbench.tunnels.base import Needs, Tunnel, bring_up
 from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
@@ -34,7 +34,6 @@ Outcome = Literal["works", "blocked", "fails"]
 """`blocked`: it can't be there, and that is known before it is tried."""
 
 _CLIENTS = 2
-_UP_SECONDS = 60.0
 _FIRST_REPLY_SECONDS = 15.0
 _METHOD = Method.model_validate({"trial": "1 s", "warm_up": "200 ms", "cool_down": "100 ms"})
 _UDP_RATE = SendingRate(10_000_000)
@@ -239,7 +238,7 @@ async def _carries(lab: Lab, treatment: Treatment, sending: bool) -> float:
     clock = asyncio.get_running_loop().time
     async with AsyncExitStack() as cleanup:
         began = clock()
-        established = await _up(lab, tunnel, variant, cleanup)
+        established = await bring_up(lab, tunnel, variant, cleanup)
         carried = tunnel.carried(variant)
         first_reply = await_first_reply(lab, established, first_traffic(carried), _FIRST_REPLY_SECONDS)
         if await first_reply is None:
@@ -268,19 +267,11 @@ async def _sends(bench: Bench, point: Point) -> None:
     raise _FailureError(f"{point.transport} over {point.ip}: {trouble}")
 
 
-async def _up(lab: Lab, tunnel: Tunnel, variant: Variant, cleanup: AsyncExitStack) -> Established:
-    try:
-        async with asyncio.timeout(_UP_SECONDS):
-            return await bring_up(lab, tunnel, variant, cleanup)
-    except TimeoutError:
-        raise _FailureError(f"it did not come up within {_UP_SECONDS:g} s") from None
-
-
 async def _survives_a_kill(lab: Lab, treatment: Treatment) -> None:
     """Kills one of its programs while it is up: that it died must be seen."""
     tunnel, variant = tunnel_of(treatment), variant_of(treatment)
     async with AsyncExitStack() as cleanup:
-        established = await _up(lab, tunnel, variant, cleanup)
+        established = await bring_up(lab, tunnel, variant, cleanup)
         if not established.programs:
             return
         victim = established.programs[-1]

@@ -7,6 +7,7 @@ between two gateways, observes that it is up, and reads back what was negotiated
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -16,6 +17,7 @@ from typing import ClassVar, get_args
 
 from tunnelbench.errors import UserError
 from tunnelbench.lab import messages
+from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.features import Needs as Needs
 from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.node import Node
@@ -26,6 +28,11 @@ from tunnelbench.study.nearest import advice_on
 from tunnelbench.study.vocabulary import Transport
 
 Traffic = tuple[Transport, Family]
+
+_UP_SECONDS = 60.0
+_CLIENT_SECONDS = 3.0
+"""Clients come up together, but all of them on the processors of one machine: idle, the slowest VPN takes two
+seconds for each."""
 
 EVERYTHING: frozenset[Traffic] = frozenset(
     (transport, family) for transport in get_args(Transport) for family in Family
@@ -149,10 +156,19 @@ def gateways(lab: Lab, outer: Family = Family.IPV4) -> tuple[Gateway, Gateway]:
 
 
 async def bring_up(lab: Lab, tunnel: Tunnel, variant: Variant, cleanup: AsyncExitStack) -> Established:
-    """Brings a tunnel up in a lab, or one from each client where the lab is for remote access."""
-    if lab.topology.switch is None:
-        return await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
-    return await tunnel.serve(*remote_gateways(lab, variant.outer), variant, cleanup)
+    """Brings a tunnel up in a lab, or one from each client where the lab is for remote access.
+
+    Raises NodeError where it fails, or isn't up within `_UP_SECONDS` and `_CLIENT_SECONDS` for each client.
+    """
+    is_for_clients = lab.topology.switch is not None
+    seconds = _UP_SECONDS + (_CLIENT_SECONDS * len(lab.topology.clients) if is_for_clients else 0.0)
+    try:
+        async with asyncio.timeout(seconds):
+            if is_for_clients:
+                return await tunnel.serve(*remote_gateways(lab, variant.outer), variant, cleanup)
+            return await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
+    except TimeoutError:
+        raise NodeError(f"{tunnel.title} did not come up within {seconds:g} s") from None
 
 
 def remote_gateways(lab: Lab, outer: Family = Family.IPV4) -> tuple[Gateway, Sequence[Gateway]]:

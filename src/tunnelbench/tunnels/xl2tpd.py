@@ -24,9 +24,9 @@ from tunnelbench.tunnels.ppp_links import Link
 
 DIRECTORY = "/run/xl2tpd"
 PORT = 1701
-READY_SECONDS = 20.0
+READY_SECONDS = 60.0
 """How long a step may take; idle all take half a second together, or three more where a first packet comes
-before the other pppd listens."""
+before the other pppd listens. Dozens of clients, each a kernel, take as many seconds."""
 
 DATA_PLANE = Option(
     "data-plane", ("kernel", "user-space"), "What moves packets between PPP and UDP: the kernel, or xl2tpd."
