@@ -44,8 +44,8 @@ DEFLATE = "Deflate (15) compression enabled\n"
         (LCP.format(method="chap MD5") + UP, "none", "chap", "none"),
         (LCP.format(method="pap") + DEFLATE + UP, "none", "pap", "deflate"),
         (
-            LCP.format(method="pap") + DEFLATE.replace("Deflate", "BSD-Compress") + UP,
-            *("none", "pap", "bsdcomp"),
+            LCP.format(method="pap") + DEFLATE + "Lost compression sync: disabling compression\n" + UP,
+            *("none", "pap", "none"),
         ),
     ],
 )

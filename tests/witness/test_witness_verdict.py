@@ -116,6 +116,12 @@ def test_compressed_payload_is_smaller_on_the_wire() -> None:
     assert judge(seen(*both("ipv4 esp")), expected).proven
 
 
+def test_compressed_payload_in_the_clear_need_not_be_readable() -> None:
+    expected = replace(ESP, encrypted=False, compresses=True, payload_bytes=12_000)
+    assert judge(seen(*both("ipv4 esp")), expected).proven
+    assert not judge(seen(*both("ipv4 esp")), replace(expected, compresses=False, payload_bytes=100)).proven
+
+
 def test_only_what_a_gateway_sent_counts() -> None:
     packet = KeptPacket("ipv4 esp", True, 100, b"x")
     received = flow("ipv4 udp 5201", outgoing=False)

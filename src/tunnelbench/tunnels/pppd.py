@@ -40,22 +40,25 @@ AUTHENTICATION = Option(
 )
 COMPRESSION = Option(
     "compression",
-    ("none", "deflate", "bsdcomp"),
-    "How PPP compresses packets: Deflate (RFC 1979) or BSD Compress (RFC 1977).",
+    # BSD Compress (RFC 1977) is no choice: 64-bit Linux loses its sync at the first packet, because
+    # bsd_decompress (drivers/net/ppp/bsd_comp.c) extends the sign of what it shifts into a long.
+    ("none", "deflate"),
+    "How PPP compresses packets: not at all, or with Deflate (RFC 1979).",
 )
 
 _REQUIRED = {"ms-chap-v2": "require-mschap-v2", "chap": "require-chap", "pap": "require-pap"}
 _METHODS = {"chap MS-v2": "ms-chap-v2", "chap MD5": "chap", "pap": "pap"}
 _SECRETS = ("/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets")
 _ENCRYPTED = {"MPPE 40-bit": "mppe40", "MPPE 128-bit": "mppe128"}
-_COMPRESSED = {"Deflate": "deflate", "BSD-Compress": "bsdcomp"}
+_COMPRESSED = {"Deflate": "deflate"}
 
 # What CCP, the protocol for both, says once each direction has agreed on something.
 _CCP = re.compile(
-    r"^((?P<mppe>MPPE \d+-bit) stateless|(?P<compressor>Deflate|BSD-Compress) \(\d+\)) compression enabled",
+    r"^((?P<mppe>MPPE \d+-bit) stateless|(?P<compressor>Deflate) \(\d+\)) compression enabled",
     re.MULTILINE,
 )
 _AUTHENTICATION = re.compile(r"^(?:sent|rcvd) \[LCP ConfAck .*<auth ([^>]+)>.*", re.MULTILINE)
+_LOST = "Lost compression sync"
 _UP = (r"^local +IP address", r"^local +LL address")
 
 
@@ -73,7 +76,6 @@ _COMPRESSORS = {
         ("mppe40", "MPPE", bytes([18, 6, 1, 0, 0, 0x20, *range(16)])),
         ("mppe128", "MPPE", bytes([18, 6, 1, 0, 0, 0x40, *range(16)])),
         ("deflate", "Deflate", bytes([26, 4, 0x78, 0])),
-        ("bsdcomp", "BSD Compress", bytes([21, 3, 0x2F])),
     )
 }
 """With what CCP would offer for them, and for MPPE a key."""
@@ -154,8 +156,6 @@ def _compression(negotiation: Negotiation) -> Iterator[str]:
             yield from ("require-mppe-128", "nomppe-40", "nomppe-stateful")
         case _, "deflate":
             yield from ("deflate 15,15", "nobsdcomp", "nopredictor1")
-        case _, "bsdcomp":
-            yield from ("bsdcomp 15,15", "nodeflate", "nopredictor1")
         case _:
             yield "noccp"
 
@@ -239,7 +239,7 @@ def read_log(log: str) -> ReadBack:
         "\n".join(words),
         {
             "authentication": _METHODS.get(asked[1], asked[1]) if asked else "none",
-            "compression": _COMPRESSED[compressor] if compressor else "none",
+            "compression": _COMPRESSED[compressor] if compressor and _LOST not in log else "none",
         },
     )
 
