@@ -39,7 +39,8 @@ async def run_point(bench: Bench, point: Point, position: int, method: Method) -
     if found.rate is None:
         lowest = format_bit_rate(method.capacity.lowest)
         return _void(point, position, started, method, f"even {lowest} lose more than the goal allows")
-    trial = await run_trial(bench, search.at(found.rate), position, method)
+    here = replace(search.bench, packets=bench.packets)
+    trial = await run_trial(here, search.at(found.rate), position, method)
     if trial.status != "ok":
         return replace(trial, point=point)
     return replace(
@@ -48,7 +49,7 @@ async def run_point(bench: Bench, point: Point, position: int, method: Method) -
         started=started,
         metrics={**trial.metrics, **search.metrics(found)},
         series={**trial.series, **_course(found)},
-        warnings=[*trial.warnings, *_doubts(found)],
+        warnings=[*trial.warnings, *_doubts(found), *_deaths(search.killed_by)],
     )
 
 
@@ -61,6 +62,8 @@ class _Search:
     method: Method
     seconds: float = field(default=0.0, init=False)
     """Of traffic so far."""
+    killed_by: list[float] = field(default_factory=list[float], init=False)
+    """Rates, bits per second, under which the tunnel died."""
 
     async def run(self) -> Capacity:
         settings = self.method.capacity
@@ -70,7 +73,25 @@ class _Search:
         return await find_capacity(self.measure, settings, highest)
 
     async def measure(self, rate: float, seconds: float) -> float:
-        """Loss (ratio) at a rate; what was not sent counts as lost."""
+        """Loss (ratio) at a rate; what was not sent counts as lost.
+
+        A tunnel that dies under a rate doesn't carry it. It is brought up again, and the search goes on.
+        """
+        try:
+            loss = await self._loss(rate, seconds)
+        except (NodeError, NothingArrivedError):
+            if self.bench.established.dead() is None:
+                raise
+            loss = 1.0
+        if self.bench.established.dead() is None:
+            return loss
+        if self.bench.revive is None:
+            raise NodeError(problem_of(self.bench) or "the tunnel died")
+        self.bench = replace(self.bench, established=await self.bench.revive())
+        self.killed_by.append(rate)
+        return 1.0
+
+    async def _loss(self, rate: float, seconds: float) -> float:
         try:
             metrics = await self._drive(self.at(rate), seconds)
         except NothingArrivedError:
@@ -139,6 +160,20 @@ def _doubts(found: Capacity) -> list[WarningRecord]:
             "capacity-not-reached",
             "even the highest rate of the search was carried: the capacity lies there or above",
             "Raise method.capacity.highest; where it isn't given, the load generator itself is the limit.",
+        )
+    ]
+
+
+def _deaths(rates: list[float]) -> list[WarningRecord]:
+    if not rates:
+        return []
+    times = "once" if len(rates) == 1 else f"{len(rates)} times"
+    return [
+        WarningRecord(
+            "died-in-search",
+            f"the tunnel died {times} while its capacity was searched for, at the least under "
+            f"{min(rates) / 1e6:.3g} Mbit/s, and was brought up again each time",
+            "Such a rate counts as not carried. The capacity is that of a tunnel that lived.",
         )
     ]
 

@@ -14,6 +14,7 @@ from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.packets import PacketFiles
 from tunnelbench.campaign.predicted import with_prediction
 from tunnelbench.campaign.rekeying import measure_rekey
+from tunnelbench.campaign.standing import FIRST_REPLY_SECONDS, NotStandingError, Standing, log_tail
 from tunnelbench.campaign.trial import Bench
 from tunnelbench.campaign.warming import method_for
 from tunnelbench.errors import UserError
@@ -23,14 +24,11 @@ from tunnelbench.lab.topology import Family
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd, WarningRecord
 from tunnelbench.store.write import CampaignStore
-from tunnelbench.tunnels.base import Established, bring_up
 from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 from tunnelbench.witness.evidence import Evidence
-from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
+from tunnelbench.witness.witness import await_first_reply, first_traffic
 
-_FIRST_REPLY_SECONDS = 15.0
 _TAKES_TRAFFIC = "this VPN has them only after megabytes of payload, which would disturb the traffic itself"
-_LOG_LINES = 40
 
 
 @dataclass(frozen=True)
@@ -81,35 +79,23 @@ async def _measure(
     observer: Observer,
     cleanup: AsyncExitStack,
 ) -> End:
-    tunnel, variant = tunnel_of(instance.treatment), variant_of(instance.treatment)
-    carried = tunnel.carried(variant)
-    first = first_traffic(carried)
-    clock = asyncio.get_running_loop().time
-    began = clock()
-    established = await bring_up(lab, tunnel, variant, cleanup)
-    up_seconds = clock() - began
-    reply_seconds = await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS)
-    if reply_seconds is None:
-        return End(
-            "failed",
-            f"no payload came through within {_FIRST_REPLY_SECONDS:g} s after both ends said they were up",
-            log_tail=_log_tail(established),
-        )
-    verdict = await examine(lab, established, variant.suite, carried)
-    if verdict.refusal is not None:
-        return End("refused", verdict.refusal, verdict.evidence, _log_tail(established))
-    handshake_seconds = established.handshake_seconds
-    handshake_ms = None if handshake_seconds is None else handshake_seconds * 1000
-    store.prove(identity, verdict.evidence, (up_seconds + reply_seconds) * 1000, handshake_ms)
+    standing = Standing(lab, instance.treatment, cleanup)
+    try:
+        proof = await standing.rise()
+    except NotStandingError as error:
+        return End(error.status, str(error), error.evidence, error.log_tail)
+    store.prove(identity, proof.evidence, proof.set_up_ms, proof.handshake_ms)
 
+    carried = tunnel_of(instance.treatment).carried(variant_of(instance.treatment))
+    first = first_traffic(carried)
     packets = PacketFiles(store.packets, identity) if course.method.packet_log else None
-    bench = Bench(lab, established, course.socket, course.contents, packets)
     all_went_well = True
     for position, point in enumerate(instance.points):
         observer.trial_began(instance, position)
+        bench = _bench(lab, standing, course, packets)
         if position > 0:
             # What a flood left in a tunnel's queues would stand in the next trial's way.
-            await await_first_reply(lab, established, first, _FIRST_REPLY_SECONDS)
+            await await_first_reply(lab, standing.established, first, FIRST_REPLY_SECONDS)
         method = await method_for(bench, instance, point, course.method, store, identity)
         async with MachineWatch("during") as watch:
             trial = await run_point(bench, point, position, method)
@@ -119,11 +105,18 @@ async def _measure(
         store.add_trial(identity, trial)
         observer.trial_ended(instance, trial)
         all_went_well &= trial.status == "ok"
-        if established.dead() is not None or not all(node.alive for node in lab.nodes.values()):
-            return End("failed", trial.reason or "a daemon died", log_tail=_log_tail(established))
+        if standing.established.dead() is not None or not all(node.alive for node in lab.nodes.values()):
+            return End("failed", trial.reason or "a daemon died", log_tail=log_tail(standing.established))
     if course.method.rekey and ("udp", Family.IPV4) in carried:
-        all_went_well &= await _measure_new_keys(bench, store, identity)
-    return End("proven", log_tail=_log_tail(established), all_went_well=all_went_well)
+        all_went_well &= await _measure_new_keys(_bench(lab, standing, course, packets), store, identity)
+    return End("proven", log_tail=log_tail(standing.established), all_went_well=all_went_well)
+
+
+def _bench(lab: Lab, standing: Standing, course: Course, packets: PacketFiles | None) -> Bench:
+    """With the tunnel that is up now."""
+    return Bench(
+        lab, standing.established, course.socket, course.contents, packets, revive=standing.rise_again
+    )
 
 
 async def _measure_new_keys(bench: Bench, store: CampaignStore, identity: int) -> bool:
@@ -148,8 +141,3 @@ def _no_rekey(reason: str) -> WarningRecord:
         f"new keys could not be measured: {reason}",
         "The trials of this instance came before and are not affected.",
     )
-
-
-def _log_tail(established: Established) -> str | None:
-    parts = [f"{program.arguments[0]}:\n{program.log_tail(_LOG_LINES)}" for program in established.programs]
-    return "\n\n".join(parts) or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
@@ -37,6 +37,8 @@ class Bench:
     """Payload from files, by the path that points name it by."""
     packets: PacketFiles | None = None
     """Where packet logs go, if datagrams are to be logged."""
+    revive: Callable[[], Awaitable[Established]] | None = None
+    """Brings a tunnel that died up again, proven. Raises NodeError or UserError."""
 
 
 async def run_trial(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:

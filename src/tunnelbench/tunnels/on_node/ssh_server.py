@@ -23,6 +23,8 @@ import asyncssh
 
 EXCHANGED = "Completed key exchange"
 LARGEST_FRAME = 65_536
+ADDRESS_FAMILY_BYTES = 4
+"""Before each packet of a tun device in a channel (OpenSSH's PROTOCOL, 2.3)."""
 
 # linux/if_tun.h
 TUNSETIFF = 0x400454CA
@@ -94,6 +96,7 @@ class Device(Session):
     def __init__(self, name: str, kind: int) -> None:
         self._file = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
         fcntl.ioctl(self._file, TUNSETIFF, struct.pack("16sH", name.encode(), kind | IFF_NO_PI))
+        self._uncounted = ADDRESS_FAMILY_BYTES if kind == IFF_TUN else 0
         self._loop = asyncio.get_running_loop()
 
     def connection_made(self, channel: asyncssh.SSHTunTapChannel) -> None:
@@ -104,6 +107,9 @@ class Device(Session):
         # A device that is down, or has no room, drops what comes.
         with contextlib.suppress(OSError):
             os.write(self._file, data)
+        # AsyncSSH takes the address family off a packet before it counts it, the client does not. What is
+        # never given back to the client's window adds up until no packet fits in it any more.
+        self._channel._recv_window -= self._uncounted
 
     def pause_writing(self) -> None:
         self._loop.remove_reader(self._file)
