@@ -14,7 +14,7 @@ from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
 from tunnelbench.analysis.comparison import COMPARISONS, paired_comparisons
 from tunnelbench.analysis.frames import instance_values
-from tunnelbench.analysis.groups import GROUPS, friedman, groups, scott_knott
+from tunnelbench.analysis.groups import GROUPS, groups, scott_knott
 
 scipy_stats = cast(Any, stats)
 TUNNELS = [
@@ -84,26 +84,6 @@ def test_a_missing_value_does_not_move_a_tier() -> None:
 
 def test_one_round_makes_one_tier() -> None:
     assert scott_knott([[1.0, 2.0, 3.0]]) == [1, 1, 1]
-
-
-def test_nemenyis_critical_difference_is_demsars() -> None:
-    # Demsar, 2006, section 3.2.3: four classifiers on 14 data sets, CD = 2.569 sqrt(4 * 5 / (6 * 14)) = 1.25.
-    found = friedman(np.random.default_rng(3).normal(size=(14, 4)))
-    assert found is not None
-    critical = 2.569 * np.sqrt(4 * 5 / (6 * 14))
-    assert critical == pytest.approx(1.25, abs=0.005)
-    apart = np.abs(np.subtract.outer(found.mean_ranks, found.mean_ranks))
-    assert ((found.p_pairs < 0.05) == (apart > critical)).all()
-    assert scipy_stats.studentized_range.sf(2.569 * np.sqrt(2), 4, np.inf) == pytest.approx(0.05, abs=1e-4)
-
-
-def test_friedmans_test_is_scipys() -> None:
-    values = np.random.default_rng(4).normal(size=(9, 5)) + np.arange(5) / 3
-    found = friedman(np.vstack([values, [np.nan, 1, 2, 3, 4]]))
-    assert found is not None
-    assert found.p_value == pytest.approx(scipy_stats.friedmanchisquare(*values.T).pvalue)
-    assert found.mean_ranks.sum() == pytest.approx(15)
-    assert friedman(values[:1]) is None
 
 
 def test_every_two_tunnels_are_compared_at_each_place() -> None:

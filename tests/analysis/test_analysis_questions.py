@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from findings_campaigns import Cell, campaign, cells, correspondence, paper
 
-from tunnelbench.analysis.findings.questions import answer_paper, answer_study
+from tunnelbench.analysis.findings.questions import answer_paper
 from tunnelbench.study.published import Published, published
 
 IPSEC = [("ipsec-manual", f"{cipher}-sha1") for cipher in ("des", "3des", "aes128")]
@@ -73,24 +73,10 @@ def test_what_can_not_be_answered_says_why() -> None:
     assert answer_paper(campaign(VARIED, truth), paper(), bare) == ()
 
 
-def test_the_question_of_a_study() -> None:
-    tunnels = [("wireguard", "chacha20-poly1305"), ("openvpn", "aes-256-gcm"), ("open", "none")]
-    speeds = {"wireguard": 500.0, "openvpn": 100.0, "open": 1000.0}
-    trials = campaign(cells(tunnels, transport=["tcp", "udp"]), lambda cell: speeds[cell["vpn"]])
-    answer = answer_study(trials, "Which is fastest?")
-    assert answer.question == "Which is fastest?"
-    tcp, udp = answer.sentences
-    assert tcp.startswith(
-        "On TCP over IPv4, gateways in runtime namespace, wireguard/chacha20-poly1305 has the most: "
-    )
-    assert "50% of plain IP" in tcp
-    assert "openvpn/aes-256-gcm has the least, " in udp
-    assert answer_study(trials.clear(), "Which?").sentences == ("Nothing was measured that would answer it.",)
-
-
 def test_one_round_tells_none_apart() -> None:
     trials = campaign(cells(IPSEC), lambda cell: SPEED[cell["suite"]], rounds=1)
-    assert "one round tells none apart" in answer_study(trials, "Which?").sentences[0]
+    (answer,) = answer_paper(trials, questions({"best": ["suite"]}), correspondence())
+    assert "one round tells none apart" in answer.sentences[0]
 
 
 @pytest.mark.parametrize("name", ["weerawarna-windows"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
 from tunnelbench.analysis.correlation import rank_correlation
-from tunnelbench.analysis.trends import jonckheere, page, unimodal
+from tunnelbench.analysis.trends import page, unimodal
 
 scipy_stats = cast(Any, stats)
 
@@ -29,45 +29,6 @@ def test_pages_test_is_exact_for_few_blocks() -> None:
 def test_pages_test_without_blocks_or_levels_finds_nothing() -> None:
     assert page(np.empty((0, 4))) == 1
     assert page([[1.0, 2.0]]) == 1
-
-
-def test_jonckheeres_moments_are_those_of_every_arrangement() -> None:
-    def statistic(values: tuple[int, ...]) -> float:
-        groups = values[:2], values[2:4], values[4:]
-        pairs = [(groups[0], groups[1]), (groups[0], groups[2]), (groups[1], groups[2])]
-        return sum((y > x) + (y == x) / 2 for lower, upper in pairs for x in lower for y in upper)
-
-    for values in ((1, 2, 3, 4, 5, 6, 7), (1, 1, 2, 3, 3, 3, 4)):
-        everywhere = np.array([statistic(order) for order in permutations(values)])
-        z = (statistic(values) - everywhere.mean()) / everywhere.std()
-        assert jonckheere([values[:2], values[2:4], values[4:]]) == pytest.approx(scipy_stats.norm.sf(z))
-
-
-@given(st.lists(st.lists(st.integers(0, 8), min_size=2, max_size=8), min_size=2, max_size=2))
-def test_with_two_groups_jonckheeres_is_mann_and_whitneys(groups: list[list[int]]) -> None:
-    if len({value for group in groups for value in group}) == 1:
-        assert jonckheere(groups) == 1
-        return
-    expected = scipy_stats.mannwhitneyu(
-        groups[1], groups[0], alternative="greater", method="asymptotic", use_continuity=False
-    )
-    assert jonckheere(groups) == pytest.approx(expected.pvalue, rel=1e-6)
-
-
-def test_more_groups_with_ties_agree_with_permutations() -> None:
-    generator = np.random.default_rng(8)
-    groups = [[1, 2, 2, 3], [2, 3, 3, 1], [3, 2, 4, 4]]
-    everything = np.concatenate(groups).astype(float)
-
-    def statistic(values: Any) -> float:  # noqa: ANN401
-        a, b, c = values[:4], values[4:8], values[8:]
-        pairs = [(a, b), (a, c), (b, c)]
-        return sum(float((y > x) + (y == x) / 2) for lower, upper in pairs for x in lower for y in upper)
-
-    observed = statistic(everything)
-    shuffled = np.array([statistic(generator.permutation(everything)) for _ in range(4000)])
-    middle = float((shuffled > observed).mean() + (shuffled == observed).mean() / 2)
-    assert jonckheere(groups) == pytest.approx(middle, abs=0.02)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=12))

@@ -1,15 +1,13 @@
-"""Tunnels that can't be told apart: Scott and Knott's tiers, and Friedman's test with Nemenyi's."""
+"""Tunnels that can't be told apart: Scott and Knott's tiers."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats  # pyright: ignore[reportMissingTypeStubs]
+from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
 from tunnelbench.analysis.frames import TREATMENT, TRIALS
 from tunnelbench.analysis.observations import PLACE, matrices
@@ -17,8 +15,6 @@ from tunnelbench.analysis.observations import PLACE, matrices
 SIGNIFICANCE = 0.05
 NEGLIGIBLE_EFFECT = 0.2
 """Standard deviations; what Cohen calls less than small."""
-
-_stats = cast(Any, stats)
 
 GROUPS = pl.Schema(
     {**{name: TRIALS[name] for name in (*PLACE, *TREATMENT)}, "mean": pl.Float64, "tier": pl.Int64}
@@ -70,37 +66,6 @@ def scott_knott(values: ArrayLike, significance: float = SIGNIFICANCE) -> list[i
         for place in range(*cluster):
             tiers[order[place]] = tier
     return tiers
-
-
-@dataclass(frozen=True)
-class Friedman:
-    """Whether columns differ in their ranks within rows, and which two do."""
-
-    mean_ranks: NDArray[np.float64]
-    """1 is the largest."""
-    p_value: float
-    p_pairs: NDArray[np.float64]
-    """`[i, j]`: of Nemenyi's test; 1 on the diagonal."""
-
-
-def friedman(values: ArrayLike) -> Friedman | None:
-    """Friedman's test of `[round, treatment]` and Nemenyi's of every two; None for too few complete rows.
-
-    M. Friedman, Journal of the American Statistical Association 32, 1937; P. B. Nemenyi, Distribution-free
-    Multiple Comparisons, 1963; both as in J. Demsar, Journal of Machine Learning Research 7, 2006. Of ranks
-    alone, so with many treatments it takes many rounds. Needs two complete rows and three columns.
-    """
-    matrix = np.asarray(values, dtype=np.float64)
-    complete = matrix[~np.isnan(matrix).any(axis=1)]
-    rows, columns = complete.shape
-    if rows < 2 or columns < 3:
-        return None
-    ranks = np.asarray(_stats.rankdata(-complete, axis=1), dtype=np.float64).mean(axis=0)
-    apart = np.abs(np.subtract.outer(ranks, ranks)) / math.sqrt(columns * (columns + 1) / (6 * rows))
-    p_pairs = np.asarray(_stats.studentized_range.sf(apart * math.sqrt(2), columns, np.inf), dtype=np.float64)
-    np.fill_diagonal(p_pairs, 1.0)
-    p_value = float(_stats.friedmanchisquare(*complete.T).pvalue)
-    return Friedman(ranks, p_value, p_pairs)
 
 
 def _blocks_and_treatments(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], float, int] | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special, stats  # pyright: ignore[reportMissingTypeStubs]
+from scipy import optimize, stats  # pyright: ignore[reportMissingTypeStubs]
 
 _stats = cast(Any, stats)
 _optimize = cast(Any, optimize)
@@ -27,36 +26,6 @@ def page(blocks: ArrayLike) -> float:
     if matrix.shape[0] == 1:  # for which scipy has no answer: Page's statistic of one row is Spearman's
         return float(_stats.spearmanr(np.arange(matrix.shape[1]), matrix[0], alternative="greater").pvalue)
     return float(_stats.page_trend_test(matrix).pvalue)
-
-
-def jonckheere(groups: Sequence[ArrayLike]) -> float:
-    """One-sided p-value of the Jonckheere-Terpstra test that values rise from group to group.
-
-    A. R. Jonckheere, Biometrika 41, 1954; for samples without blocks. Normal approximation with the variance
-    for ties of M. Hollander and D. A. Wolfe, Nonparametric Statistical Methods, 2nd edition, 1999, 6.2.
-    """
-    samples = [np.asarray(group, dtype=np.float64) for group in groups]
-    statistic = 0.0
-    for place, lower in enumerate(samples):
-        for upper in samples[place + 1 :]:
-            apart = upper[None, :] - lower[:, None]
-            statistic += float((apart > 0).sum() + (apart == 0).sum() / 2)
-    sizes = np.array([sample.size for sample in samples], dtype=np.float64)
-    ties = np.unique(np.concatenate(samples), return_counts=True)[1].astype(np.float64)
-    n = float(sizes.sum())
-    expected = (n**2 - (sizes**2).sum()) / 4
-
-    def cubic(counts: NDArray[np.float64]) -> float:
-        return float((counts * (counts - 1) * (2 * counts + 5)).sum())
-
-    def falling(counts: NDArray[np.float64], depth: int) -> float:
-        return float(np.prod([counts - step for step in range(depth)], axis=0).sum())
-
-    variance = (n * (n - 1) * (2 * n + 5) - cubic(sizes) - cubic(ties)) / 72
-    if n > 2:
-        variance += falling(sizes, 3) * falling(ties, 3) / (36 * n * (n - 1) * (n - 2))
-    variance += falling(sizes, 2) * falling(ties, 2) / (8 * n * (n - 1))
-    return 1.0 if variance <= 0 else float(special.ndtr((expected - statistic) / math.sqrt(variance)))
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,10 @@ from tunnelbench.analysis.equivalence import equivalence_p_value
 from tunnelbench.analysis.findings.comparing import beats
 from tunnelbench.analysis.findings.field import Entrant, ranked
 from tunnelbench.analysis.findings.ruling import NEGLIGIBLE, SIGNIFICANCE
-from tunnelbench.analysis.findings.scope import NotTestableError, Scope, observed, of_metric, scope
+from tunnelbench.analysis.findings.scope import NotTestableError, Scope, observed, scope
 from tunnelbench.analysis.findings.wording import WORDS, number, within
-from tunnelbench.analysis.frames import TREATMENT
 from tunnelbench.study.correspondence import Correspondence
 from tunnelbench.study.published import Level, Published, Question
-from tunnelbench.study.treatment import BASELINE_VPN, WRITTEN_IP, Treatment
 
 _NAMED = 4
 """Rivals that are named; of more, how many there are."""
@@ -30,28 +28,6 @@ class Answer:
     question: str
     sentences: tuple[str, ...]
     """At least one; the reason where it can't be answered."""
-
-
-def answer_study(trials: pl.DataFrame, question: str) -> Answer:
-    """A study's own question: which tunnel carries most, what it keeps of plain IP, and what rivals it.
-
-    One sentence for each transport, IP version and runtime, over all else that was varied. Takes
-    `frames.TRIALS`.
-    """
-    values = of_metric(observed(trials), "throughput")
-    sentences: list[str] = []
-    for (transport, ip, runtime), here in values.group_by("transport", "ip", "runtime", maintain_order=True):
-        tunnels = here.filter(pl.col("vpn") != BASELINE_VPN)
-        varying = [column for column in TREATMENT if column in _TOLD or here[column].n_unique() > 1]
-        groups = {
-            _name(own.select(TREATMENT).row(0, named=True), varying): own
-            for _, own in tunnels.group_by(varying, maintain_order=True)
-        }
-        field = ranked(groups, [*TREATMENT])
-        if field:
-            place = f"On {str(transport).upper()} over {WRITTEN_IP[ip]}, gateways in runtime {runtime}"
-            sentences.append(f"{place}, {_best(field, 'Mbit/s', groups, more=True)}")
-    return Answer(question, tuple(sentences) or ("Nothing was measured that would answer it.",))
 
 
 def answer_paper(
@@ -78,10 +54,6 @@ def answer_paper(
     return tuple(
         Answer(question.asks, tuple(own)) for question, own in zip(questions, sentences, strict=True)
     )
-
-
-_TOLD = ("vpn", "suite", "options")
-"""What a tunnel is always called by."""
 
 
 def _answers(question: Question, about: Scope) -> list[str]:
@@ -117,7 +89,7 @@ def _best_combination(factors: tuple[str, ...], about: Scope) -> str:
     field = ranked(groups, about.columns(factors), less_is_better=about.less_is_better)
     if not field:
         raise NotTestableError(f"the levels of {' and '.join(factors)} share no condition")
-    return _best(field, about.unit, None, more=not about.less_is_better)
+    return _best(field, about.unit, more=not about.less_is_better)
 
 
 def _variation(factor: str, about: Scope) -> str:
@@ -161,14 +133,11 @@ def _share(factor: str, about: Scope) -> float:
     return next((effect.share for effect in found if effect.factors == columns), 0.0)
 
 
-def _best(field: list[Entrant], unit: str, groups: dict[str, pl.DataFrame] | None, *, more: bool) -> str:
+def _best(field: list[Entrant], unit: str, *, more: bool) -> str:
     best = field[0]
     interval = best.level.interval()
     between = f" ({number(interval[0])} to {number(interval[1])})" if interval else " (one round)"
-    kept = "" if groups is None else _kept(groups[best.name])
-    said = (
-        f"{best.name} has the {'most' if more else 'least'}: {number(best.level.ratio)} {unit}{between}{kept}"
-    )
+    said = f"{best.name} has the {'most' if more else 'least'}: {number(best.level.ratio)} {unit}{between}"
     rivals = [one.name for one in field[1:] if one.tier == 1]
     if best.level.n < 2:
         told = "; one round tells none apart"
@@ -185,14 +154,3 @@ def _best(field: list[Entrant], unit: str, groups: dict[str, pl.DataFrame] | Non
         else ""
     )
     return f"{said}{told}{worst}."
-
-
-def _kept(own: pl.DataFrame) -> str:
-    """How much of plain IP is left: the mean of the ratios to its own round's."""
-    ratios = own["ratio"].drop_nulls()
-    return "" if ratios.is_empty() else f", {ratios.mean():.0%} of plain IP"
-
-
-def _name(row: dict[str, object], varying: list[str]) -> str:
-    systems = [str(row[column]) for column in ("gateway_os", "host_os", "mtu") if column in varying]
-    return " ".join([Treatment.model_validate(row).tunnel, *systems])
