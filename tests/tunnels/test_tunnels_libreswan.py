@@ -68,6 +68,12 @@ def test_suite_and_facts_are_those_of_pluto_and_of_the_kernel() -> None:
     assert "73eef1ff" not in read.text
 
 
+def test_version_4_gives_no_cipher_a_key_length() -> None:
+    status = STATUS.replace("AES_CBC_128-HMAC_SHA1_96;", "NULL_000-HMAC_SHA1_96;")
+    state = STATE.replace("enc cbc(aes) 0xcd4ebf0c9642934db2118e9fc492879e", "enc ecb(cipher_null) ")
+    assert read_status(status, state, BOTH).suite == "null-sha1"
+
+
 def test_where_they_differ_there_is_no_suite() -> None:
     assert (
         read_status(STATUS.replace("AES_CBC_128-HMAC_SHA1_96;", "NULL-HMAC_MD5_96;"), STATE, BOTH).suite

@@ -62,7 +62,8 @@ def read_status(status: str, state: str, connections: Iterable[str]) -> ReadBack
 
 
 def _suite(algorithms: str) -> str | None:
-    """From pluto's words, such as `AES_CBC_128-HMAC_SHA1_96`."""
+    """From pluto's words, such as `AES_CBC_128-HMAC_SHA1_96`; version 4 gives even no cipher a key length."""
+    algorithms = algorithms.replace("NULL_000-", "NULL-")
     for name, suite in ESP_SUITES.items():
         esp = as_esp(suite)
         hashed = "NONE" if esp.hashed is None else _HASHES.get(esp.hashed.libreswan or "")
