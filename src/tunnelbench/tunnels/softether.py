@@ -3,7 +3,7 @@
 The hub is bridged to a tap device of the right gateway; the left one has the client's virtual adapter.
 Frames go over TCP, or over SoftEther's own UDP packets beside it (`udp-acceleration`). Those have a cipher of
 their own, ChaCha20-Poly1305 in the version that these releases speak; SoftEther says that they are used, but
-names no cipher for them.
+names no cipher for them. The client trusts the server's own certificate and no other.
 
 The server's setting of a cipher (ServerCipherSet) has no effect on TLS 1.3. So OpenSSL is told on both ends
 to use TLS 1.2 (OPENSSL_CONF). What is called `null` is TLS for the log-in and nothing for the packets.
@@ -44,6 +44,10 @@ READY_SECONDS = 40.0
 """How long a step may take; idle all take some five seconds together."""
 
 _RUN, _STATE, _LOGS = "/run/softether", "/var/lib/softether", "/var/log/softether"
+_ACCOUNT = f"{_RUN}/account"
+"""The client's settings for this connection."""
+_CERTIFICATE = f"{_RUN}/server.pem"
+"""The server's own, which it makes when it first starts; the client trusts no other."""
 _NAME = "bench"
 """Of the hub, the user, the account and both devices, which SoftEther calls vpn_bench and tap_bench."""
 _COMMAND_SECONDS = 30.0
@@ -110,7 +114,8 @@ class Softether(Tunnel):
         """Starts the server and makes its hub, then has the client connect to it."""
         password = secrets.token_hex(16)
         server = await _start_server(right, variant, password, cleanup)
-        client = await _start_client(left, variant, password, cleanup)
+        certificate = await right.node.read_file(_CERTIFICATE)
+        client = await _start_client(left, variant, password, certificate, cleanup)
         await client.line(_ESTABLISHED, READY_SECONDS)
         await join(left, right, f"vpn_{_NAME}", cleanup, ethernet=True, right_interface=f"tap_{_NAME}")
         if variant["udp-acceleration"] == "yes":
@@ -145,6 +150,7 @@ async def _start_server(end: Gateway, variant: Variant, password: str, cleanup: 
         f"UserPasswordSet {_NAME} /PASSWORD:{password}",
         "Hub",
         f"BridgeCreate {_NAME} /DEVICE:{_NAME} /TAP:yes",
+        f"ServerCertGet {_as_argument(_CERTIFICATE)}",
     )
     server = await _start(end.node, "vpnserver", _server_configuration(variant), setup, cleanup)
     await _answers(end.node, _SERVER, server)
@@ -184,16 +190,19 @@ declare root
 # The client
 
 
-async def _start_client(end: Gateway, variant: Variant, password: str, cleanup: AsyncExitStack) -> Program:
+async def _start_client(
+    end: Gateway, variant: Variant, password: str, certificate: bytes, cleanup: AsyncExitStack
+) -> Program:
     setup = (
         f"NicCreate {_NAME}",
-        # A path that began with a slash would be taken for a parameter.
-        f"AccountImport {_RUN[1:]}/account",
+        f"AccountImport {_as_argument(_ACCOUNT)}",
+        f"AccountServerCertSet {_NAME} /LOADCERT:{_CERTIFICATE}",
         f"AccountPasswordSet {_NAME} /PASSWORD:{password} /TYPE:standard",
         f"AccountConnect {_NAME}",
     )
     client = await _start(end.node, "vpnclient", _CLIENT_CONFIGURATION, setup, cleanup)
-    await end.node.write_file(f"{_RUN}/account", _account(end, variant).encode(), 0o600)
+    await end.node.write_file(_CERTIFICATE, certificate, 0o600)
+    await end.node.write_file(_ACCOUNT, _account(end, variant).encode(), 0o600)
     await _answers(end.node, _CLIENT, client)
     await _command(end.node, *_CLIENT, f"/IN:{_RUN}/setup")
     return client
@@ -215,7 +224,7 @@ def _account(end: Gateway, variant: Variant) -> str:
     return f"""\
 declare root
 {{
-	bool CheckServerCert false
+	bool CheckServerCert true
 	bool StartupAccount false
 
 	declare ClientAuth
@@ -239,6 +248,11 @@ declare root
 	}}
 }}
 """
+
+
+def _as_argument(path: str) -> str:
+    """Of the command line, which takes what begins with a slash for a parameter."""
+    return path.removeprefix("/")
 
 
 def _truth(value: bool) -> str:
