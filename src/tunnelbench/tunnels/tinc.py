@@ -49,7 +49,11 @@ INTERFACE = "tinc0"
 DIRECTORY = "/run/tinc"
 PORT = 655
 READY_SECONDS = 30.0
-"""How long a step may take; idle the search for the path's MTU takes up to ten seconds."""
+"""How long a step may take."""
+
+_PATH_SECONDS = 45.0
+"""How long the search for the path's MTU may take: tinc settles for what got through after 30 probes, one a
+second, which it needs where compression makes the largest probes longer than what they probe for."""
 
 _LOOK_EVERY_SECONDS = 1.0
 """As often as tinc probes, and not while the connection is young: tinc writes what it knows inside its signal
@@ -242,14 +246,14 @@ def _public(key: rsa.RSAPrivateKey) -> bytes:
 async def _find_path(daemon: Program) -> None:
     """Asks until the path's MTU is known."""
     try:
-        async with asyncio.timeout(READY_SECONDS):
+        async with asyncio.timeout(_PATH_SECONDS):
             while True:
                 await asyncio.sleep(_LOOK_EVERY_SECONDS)
                 if path_is_known(await _dump(daemon)):
                     return
     except TimeoutError:
         raise NodeError(
-            f"tincd did not find the path's MTU within {READY_SECONDS:g} s; its last lines:\n"
+            f"tincd did not find the path's MTU within {_PATH_SECONDS:g} s; its last lines:\n"
             f"{daemon.log_tail()}"
         ) from None
 
