@@ -40,6 +40,21 @@ TUNNELS = {
     "openvpn over tcp": Encapsulation(
         (layers.ipv4(), layers.tcp(), layers.openvpn_data("AES-128-CBC", "HMAC-SHA-1", over_tcp=True)),
         inner_mtu=1500,
+        fills_segments=True,
+    ),
+    "frames that share records": Encapsulation(
+        (
+            layers.ipv4(),
+            layers.tcp(),
+            layers.tls_record("AES-128-CBC", "HMAC-SHA-1", "1.2"),
+            layers.header("count", "here", 4),
+            layers.header("length", "here", 4),
+        ),
+        Inner.FRAME,
+        inner_mtu=1500,
+        chunk=16_384,
+        gathered=1,
+        fills_segments=True,
     ),
     "ssh forwarding": Encapsulation(
         (
@@ -110,6 +125,28 @@ def test_a_message_in_a_stream_travels_alone_or_shares_segments() -> None:
     message = 2 + 4 + 20 + 16 + 144
     assert predicted.wire_bytes == 14 + 20 + 32 + message
     assert predicted.bulk_bytes == pytest.approx(message * 1514 / 1448)
+
+
+def test_a_message_leaves_at_once_where_messages_do_not_fill_segments() -> None:
+    hurried = dataclasses.replace(TUNNELS["openvpn over tcp"], fills_segments=False)
+    predicted = predict(hurried, 100, "udp", Family.IPV4)
+    assert predicted.bulk_bytes == predicted.wire_bytes
+    assert predicted.bulk_packets == len(predicted.packets)
+
+
+def test_fragments_of_a_datagram_share_a_record() -> None:
+    predicted = predict(TUNNELS["frames that share records"], 1473, "udp", Family.IPV4)
+    # Count 4, lengths 4 each, frames of 1514 and 14 + 20 + 1 bytes; one byte of padding at least
+    record = 5 + 16 + (4 + 4 + 1514 + 4 + 35 + 7) + 20
+    assert [packet.size for packet in predicted.packets] == [1514, 66 + record - 1448]
+    among_many = (4 + 1514 + 4 + 35) * (5 + 16 + (4 + 16_384 + 12) + 20) / 16_384
+    assert predicted.bulk_bytes == pytest.approx(among_many * 1514 / 1448)
+
+
+def test_an_interface_may_take_its_mtu_from_the_wires() -> None:
+    tunnel = dataclasses.replace(TUNNELS["esp"], inner_mtu_over=lambda mtu: mtu - 100)
+    assert path_mtu(tunnel, Family.IPV4, 1500) == 1400
+    assert path_mtu(tunnel, Family.IPV4, 1400) == 1300
 
 
 def test_a_byte_stream_has_no_packets_inside() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tunnelbench.lab.topology import Family
+from tunnelbench.overhead.model import path_mtu
 from tunnelbench.tunnels.base import ReadBack
+from tunnelbench.tunnels.openconnect import TUNNEL
 from tunnelbench.tunnels.openconnect_read_back import read_log, read_sessions, suite_of
 
 CLIENT = """\
@@ -70,3 +73,30 @@ def test_a_name_that_was_cut_is_what_alone_it_can_be() -> None:
     assert suite_of("(TLS1.2)-(ECDHE-SECP256R1)-(ECDSA-SHA256)-(AES-128-CBC)-(SHA256") == "aes128-sha256"
     assert suite_of(tls13.removesuffix("128-GC")) is None
     assert suite_of("(DTLS1.2)-(PSK)-(AES-128-CBC)-(SHA512)") is None
+
+
+@pytest.mark.parametrize(
+    ("suite", "carrier", "outer", "mtu"),
+    [
+        ("aes128-gcm", "dtls", Family.IPV4, 1434),
+        ("chacha20-poly1305", "dtls", Family.IPV4, 1442),
+        ("aes128-sha1", "dtls", Family.IPV4, 1406),
+        ("aes256-sha384", "dtls", Family.IPV4, 1378),
+        ("3des-sha1", "dtls", Family.IPV4, 1422),
+        ("null-sha1", "dtls", Family.IPV4, 1438),
+        ("aes256-ccm", "dtls", Family.IPV6, 1402),
+        ("chacha20-poly1305", "dtls", Family.IPV6, 1410),
+        ("aes128-sha1", "dtls", Family.IPV6, 1378),
+        ("camellia128-sha256", "dtls", Family.IPV6, 1362),
+        ("aes256-sha384", "dtls", Family.IPV6, 1346),
+        ("3des-sha1", "dtls", Family.IPV6, 1394),
+        ("null-sha1", "dtls", Family.IPV6, 1406),
+        ("aes128-gcm", "tls", Family.IPV4, 1472),
+        ("3des-sha1", "tls", Family.IPV6, 1452),
+    ],
+)
+def test_the_device_has_the_mtu_that_openconnect_gave_it(
+    suite: str, carrier: str, outer: Family, mtu: int
+) -> None:
+    variant = TUNNEL.variant(suite, {"carrier": carrier}, outer)
+    assert path_mtu(TUNNEL.encapsulation(variant), Family.IPV4, 1500) == mtu

@@ -99,7 +99,9 @@ def overhead_command(
         list[str] | None,
         typer.Option(help="Size of a datagram or a write, such as 1400 or '128 KiB'; may be repeated."),
     ] = None,
-    transport: Annotated[str, typer.Option(help="tcp, udp or icmp.")] = "udp",
+    transport: Annotated[
+        str | None, typer.Option(help="tcp, udp or icmp.", show_default="udp, or tcp where there is no other")
+    ] = None,
     ip: Annotated[str, typer.Option(help="IP inside the tunnel: ipv4 or ipv6.")] = "ipv4",
     outer: Annotated[
         str | None, typer.Option(help="IP between the gateways: ipv4 or ipv6.", show_default="ipv4")
@@ -116,7 +118,8 @@ def overhead_command(
     Nothing is measured, and no lab is needed. Several tunnels (`ipsec-manual/*`) are compared in one table;
     a single one is shown in detail, with a picture of its packets.
     """
-    asked_transport = _one_of(transport, get_args(Transport), "transport")
+    choices = catalogue().tunnels(" ".join([tunnel, *(options or [])]))
+    asked_transport = _one_of(transport or _usual_transport(choices), get_args(Transport), "transport")
     question = Question(
         tuple(_read(parse_bytes, text) for text in payload) if payload else PAYLOADS[asked_transport],
         asked_transport,
@@ -127,7 +130,6 @@ def overhead_command(
     if 0 in question.payloads:
         raise UserError("a payload of no bytes has no overhead for each byte")
     outer_family = Family(_one_of(outer, [*Family], "IP version")) if outer else None
-    choices = catalogue().tunnels(" ".join([tunnel, *(options or [])]))
     asked = [_ask(choice, outer_family, question) for choice in choices]
     if picture is not None:
         if len(asked) > 1:
@@ -138,6 +140,17 @@ def overhead_command(
         return
     console = Console()
     console.print(_comparison(asked, question) if len(asked) > 1 else _detail(asked[0], question, console))
+
+
+def _usual_transport(choices: Sequence[Choice]) -> Transport:
+    """UDP, unless none of them carries it."""
+    variants = [(all_tunnels()[choice.vpn], choice) for choice in choices]
+    carried = {
+        transport
+        for vpn, choice in variants
+        for transport, _ in vpn.carried(vpn.variant(choice.suite, choice.levels))
+    }
+    return "udp" if "udp" in carried else "tcp"
 
 
 def _ask(choice: Choice, outer: Family | None, question: Question) -> Asked:
@@ -202,7 +215,7 @@ def _table_of_one(asked: Asked, question: Question) -> Table:
     table.add_row("wire packets", *(str(len(one.prediction.packets)) for one in answers))
     table.add_row("wire bytes", *(str(one.prediction.wire_bytes) for one in answers))
     table.add_row("ratio", *(f"{one.prediction.ratio:.3f}" for one in answers))
-    if asked.encapsulation.stream:
+    if asked.encapsulation.fills_segments:
         table.add_row("full segments", *(f"{one.prediction.bulk_ratio:.3f}" for one in answers))
     table.add_row("Mbit/s, shaped", *(f"{one.on_counted.mbit_per_second:.4g}" for one in answers))
     table.add_row("Mbit/s, real", *(f"{one.on_ethernet.mbit_per_second:.4g}" for one in answers))
@@ -229,14 +242,20 @@ def _explanation(asked: Asked, question: Question) -> list[str]:
         "Wire bytes are those that an interface counts: with Ethernet headers, without check sequences; "
         "ratio: wire bytes per byte of payload.",
     ]
-    if asked.encapsulation.stream:
+    if asked.encapsulation.fills_segments:
         lines.append("Full segments: the same where there is always more to send in the TCP stream.")
+    elif asked.encapsulation.stream:
+        lines.append(
+            "Each message in the TCP stream leaves at once, so that its last segment is seldom full."
+        )
+    if asked.encapsulation.varying:
+        lines.append(f"Single packets may be longer, by up to {asked.encapsulation.varying} bytes.")
     lines.append(
         f"Mbit/s: the most payload on a link of {rate}, as the lab shapes it (only wire bytes take time), "
         "and of real Ethernet (24 bytes more for each frame of at least 64)."
     )
     if asked.encapsulation.compresses:
-        lines.append("The tunnel compresses: this is for payload that does not shrink.")
+        lines.append("The tunnel compresses: this is for packets that neither shrink nor grow by that.")
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -111,12 +111,20 @@ class Encapsulation:
     inner: Inner = Inner.PACKET
     inner_mtu: int | None = None
     """The largest IP packet that the tunnel's interface takes; None where only the wire limits it."""
+    inner_mtu_over: Callable[[int], int] | None = None
+    """The same by the wire's MTU, where the programs work it out from that by a rule of their own."""
     oversize: Oversize = Oversize.FRAGMENTED_BEFORE
     tcp_packet: int | None = None
     """TCP inside is told to send IP packets no larger than this (OpenVPN's `mssfix`); None where only the
     path's MTU limits them."""
     chunk: int = 32_768
     """How many bytes of a byte stream one message carries at most."""
+    gathered: int = 0
+    """Pieces that come at once travel in one message of a stream: each has so many of the innermost layers of
+    its own, and the others are around as many of them as fit a chunk."""
+    fills_segments: bool = False
+    """Where there is always more to send, messages fill TCP's segments. Otherwise each is handed to TCP by
+    itself, and its last segment leaves without waiting for the next message."""
     varying: int = 0
     """A packet may be longer by this much than the layers say: a field that only some packets have, such as
     PPTP's acknowledgement, which may also travel in packets of its own."""

@@ -211,18 +211,27 @@ def ssh_channel_data() -> Layer:
     return header("SSH channel data", "RFC 4254", 9)
 
 
-def ssh_tunnel(ethernet_frames: bool = False) -> Layer:
-    """OpenSSH's framing of packets or frames in a channel (PROTOCOL section 2.3): length, address family."""
-    return header("SSH tunnel", "OpenSSH PROTOCOL", 4 if ethernet_frames else 8)
+def ssh_tunnel() -> Layer:
+    """The address family before each packet that OpenSSH tunnels (PROTOCOL section 2.3).
+
+    The length that stands before it there is that of the channel's data. Ethernet frames have nothing else.
+    """
+    return header("SSH tunnel", "OpenSSH PROTOCOL", 4)
 
 
 def tls_record(encryption: str, integrity: str, version: str = "1.3") -> Layer:
-    """A record of TLS 1.2 (RFC 5246, RFC 5288, RFC 7905) or 1.3 (RFC 8446), without padding of its own."""
+    """A record of TLS 1.2 (RFC 5246, RFC 5288, RFC 7905) or 1.3 (RFC 8446), without padding of its own.
+
+    CBC is with encrypt-then-MAC (RFC 7366), on which OpenSSL and GnuTLS agree with themselves.
+    """
     return _record("TLS", "RFC 8446" if version == "1.3" else "RFC 5246", 5, encryption, integrity, version)
 
 
 def dtls_record(encryption: str, integrity: str, version: str = "1.2") -> Layer:
-    """A record of DTLS 1.2 (RFC 6347, RFC 6655): TLS' header with epoch and sequence number."""
+    """A record of DTLS 1.2 (RFC 6347, RFC 6655): TLS' header with epoch and sequence number.
+
+    CBC is with encrypt-then-MAC, as in TLS.
+    """
     return _record("DTLS", "RFC 6347", 13, encryption, integrity, version)
 
 
@@ -240,8 +249,7 @@ def _record(
         before.append(Field("IV", explicit, Kind.INITIALISATION_VECTOR))
     elif is_cbc(encryption):
         before.append(Field("IV", block_bytes(encryption), Kind.INITIALISATION_VECTOR))
-        # The MAC is inside the blocks; RFC 7366 (encrypt-then-MAC) would have it outside.
-        padding = Padding(block_bytes(encryption), integrity_bytes(integrity), minimum=1)
+        padding = Padding(block_bytes(encryption), minimum=1)
     after.append(Field("tag" if tag else "MAC", tag or integrity_bytes(integrity), Kind.INTEGRITY))
     return Layer(f"{name} record", reference, tuple(before), padding, tuple(after))
 

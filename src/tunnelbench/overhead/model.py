@@ -9,7 +9,7 @@ TCP go the other way and are not counted, neither are handshakes, new keys and k
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -55,8 +55,8 @@ class Prediction:
     packets: tuple[Packet, ...]
     """In order of departure. In a TCP stream, those of a message that travels alone."""
     bulk_bytes: float
-    """Bytes on the wire for this payload where there is always more to send: in a TCP stream, its share of
-    full segments; otherwise those of the packets."""
+    """Bytes on the wire for this payload where there is always more to send: its share of full segments in a
+    TCP stream whose messages fill them; otherwise those of the packets."""
     bulk_packets: float
     """Likewise its share of packets."""
 
@@ -173,6 +173,8 @@ def path_mtu(encapsulation: Encapsulation, family: Family, link_mtu: int = 1500)
     """The largest IP packet that hosts can send through the tunnel without it being fragmented first."""
     tunnel = _for_family(encapsulation, family)
     limit = min(link_mtu, tunnel.inner_mtu or link_mtu)
+    if tunnel.inner_mtu_over is not None:
+        limit = min(limit, tunnel.inner_mtu_over(link_mtu))
     if tunnel.stream or not tunnel.layers or _fragments_after(tunnel):
         return limit
     return _largest_packet(tunnel, family, limit, link_mtu)
@@ -209,22 +211,52 @@ def _on_wire(tunnel: Encapsulation, packet: tuple[Field, ...], link_mtu: int) ->
 
 
 def _in_stream(
-    tunnel: Encapsulation, payload_bytes: int, pieces: Iterable[tuple[Field, ...]], link_mtu: int
+    tunnel: Encapsulation, payload_bytes: int, pieces: Sequence[tuple[Field, ...]], link_mtu: int
 ) -> Prediction:
     around_segment = size_around(tunnel.packet_layers, 0)
     most = link_mtu - around_segment
     if most <= 0:
         raise ValueError(f"an MTU of {link_mtu} bytes leaves no room for TCP")
-    messages = [fields_around(tunnel.message_layers, piece) for piece in pieces]
+    messages = list(_messages(tunnel, pieces))
     packets = [
         _framed(fields_around(tunnel.packet_layers, part))
         for message in messages
         for part in _cut(message, _portions(_size(message), most))
     ]
-    carried = sum(_size(message) for message in messages)
-    segments = carried / most
-    bulk_bytes = carried + segments * (around_segment + layers.ETHERNET_HEADER)
+    wire_bytes = float(sum(packet.size for packet in packets))
+    if not tunnel.fills_segments:
+        return Prediction(payload_bytes, tuple(packets), wire_bytes, float(len(packets)))
+    segments = _size_among_many(tunnel, pieces) / most
+    bulk_bytes = segments * (most + around_segment + layers.ETHERNET_HEADER)
     return Prediction(payload_bytes, tuple(packets), bulk_bytes, segments)
+
+
+def _messages(tunnel: Encapsulation, pieces: Sequence[tuple[Field, ...]]) -> Iterator[tuple[Field, ...]]:
+    """What is written to the stream for pieces that come at once."""
+    shared, own = _message_layers(tunnel)
+    together: tuple[Field, ...] = ()
+    for piece in pieces:
+        part = fields_around(own, piece)
+        if together and not (tunnel.gathered and _size(together) + _size(part) <= tunnel.chunk):
+            yield fields_around(shared, together)
+            together = ()
+        together += part
+    yield fields_around(shared, together)
+
+
+def _size_among_many(tunnel: Encapsulation, pieces: Sequence[tuple[Field, ...]]) -> float:
+    """Bytes of the stream for these pieces where there is always more to send."""
+    shared, own = _message_layers(tunnel)
+    parts = [size_around(own, _size(piece)) for piece in pieces]
+    if tunnel.gathered:
+        return sum(parts) * size_around(shared, tunnel.chunk) / tunnel.chunk
+    return float(sum(size_around(shared, part) for part in parts))
+
+
+def _message_layers(tunnel: Encapsulation) -> tuple[Sequence[Layer], Sequence[Layer]]:
+    """The layers that messages sent at once share, and those that each has of its own."""
+    border = len(tunnel.message_layers) - tunnel.gathered
+    return tunnel.message_layers[:border], tunnel.message_layers[border:]
 
 
 def _segment_payload(tunnel: Encapsulation, family: Family, link_mtu: int) -> int:

@@ -22,8 +22,6 @@ from tunnelbench.lab.features import TUN
 from tunnelbench.lab.program import Program
 from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Encapsulation
-from tunnelbench.overhead import layers as formats
-from tunnelbench.overhead.algorithms import is_cbc
 from tunnelbench.tunnels.base import (
     Established,
     Gateway,
@@ -38,6 +36,7 @@ from tunnelbench.tunnels.base import (
 )
 from tunnelbench.tunnels.certificates import Authority, Identity
 from tunnelbench.tunnels.daemons import all_print, place_files, printed, seconds_between, start_daemon
+from tunnelbench.tunnels.openconnect_overhead import encapsulation
 from tunnelbench.tunnels.openconnect_read_back import read_log, read_sessions
 
 INTERFACE = "openconnect0"
@@ -104,18 +103,9 @@ class Openconnect(Tunnel):
         """ocserv with the tool that asks it, openconnect, and TUN devices."""
         return Needs(programs=frozenset({"ocserv", "occtl", "openconnect"}), features=frozenset({TUN}))
 
-    def encapsulation(self, variant: Variant) -> Encapsulation | None:
-        """UDP, a record of DTLS 1.2, and one byte for the kind of packet.
-
-        Ciphers with blocks, and packets in TLS, are not described.
-        """
-        suite = variant.suite
-        if variant["carrier"] != "dtls" or is_cbc(suite.encryption):
-            return None
-        record = formats.dtls_record(suite.encryption, suite.integrity)
-        kind = formats.header("CSTP kind of packet", "draft-mavrogiannopoulos-openconnect", 1)
-        layers = (formats.ip(variant.outer), formats.udp(), record, kind)
-        return Encapsulation(layers, compresses=variant["compression"] != "none")
+    def encapsulation(self, variant: Variant) -> Encapsulation:
+        """A record of DTLS 1.2, or of TLS in TCP, with each packet and its kind."""
+        return encapsulation(variant)
 
     async def up(
         self, left: Gateway, right: Gateway, variant: Variant, cleanup: AsyncExitStack

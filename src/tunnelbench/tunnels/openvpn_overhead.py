@@ -27,6 +27,7 @@ def encapsulation(variant: Variant) -> Encapsulation:
         inner_mtu=_DEVICE_MTU,
         oversize=Oversize.FRAGMENTED_AFTER,
         tcp_packet=None if variant["offload"] == "yes" else _mssfix(variant),
+        fills_segments=variant["carrier"] == "tcp",
         compresses=variant["compression"] != "none",
     )
 

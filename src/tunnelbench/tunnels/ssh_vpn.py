@@ -76,7 +76,7 @@ class SshVpn(Tunnel):
         """Each packet or frame is the data of one message of a channel, in a TCP stream."""
         is_tap = variant["device"] == "tap"
         return Encapsulation(
-            layers=(*packet_layers(variant), layers.ssh_tunnel(ethernet_frames=is_tap)),
+            layers=(*packet_layers(variant), *([] if is_tap else [layers.ssh_tunnel()])),
             inner=Inner.FRAME if is_tap else Inner.PACKET,
             inner_mtu=1500,
             compresses=variant[COMPRESSION.name] != "none",
