@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import random
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -39,6 +38,8 @@ PROBE_HEADER = 12
 ETHERNET_HEADER, IPV4_HEADER, IPV6_HEADER = 14, 20, 40
 BARE = 60
 """What a tunnel with acknowledgements sends of its own is not longer."""
+UNDER_WAY = 2 * 1024 * 1024
+"""A trial drops what has crossed the wire but was not delivered in time: OpenSSH's channels hold so much."""
 ATTEMPTS = 4
 """Of what a tunnel sends by itself, some may fall between the packets that are looked at."""
 
@@ -102,8 +103,23 @@ async def test_packets_have_the_predicted_sizes(
         if encapsulation.stream:
             assert await await_first_reply(lab, established, ("tcp", IPV4), 10) is not None
             full = predict(encapsulation, bulk_payload(encapsulation, IPV4, MTU), "tcp", IPV4, MTU)
-            bulk = await least_overhead(Bench(lab, established), tcp_point(), full.bulk_ratio * 1.01)
-            assert bulk == pytest.approx(full.bulk_ratio, rel=0.01)
+            await check_stream(Bench(lab, established), full.bulk_ratio)
+
+
+async def check_stream(bench: Bench, predicted: float) -> None:
+    """What a stream that never pauses puts on the wire, beside what is under way when the trial ends."""
+    method = Method().model_copy(update={"trial": 2.0, "warm_up": 0.3, "cool_down": 0.2})
+    for _ in range(ATTEMPTS):
+        trial = await run_trial(bench, tcp_point(), 0, method)
+        assert trial.status == "ok", trial.reason
+        measured = trial.metrics["wire_overhead"]
+        delivered = trial.metrics["throughput"] * 1e6 / 8 * method.trial
+        most = predicted * (1.01 + UNDER_WAY / delivered)
+        if predicted * 0.99 < measured < most:
+            return
+    raise AssertionError(
+        f"{measured:.4f} on the wire per byte, predicted {predicted:.4f}, at most {most:.4f}"
+    )
 
 
 async def mispredicted(lab: Lab, encapsulation: Encapsulation, family: Family) -> AsyncGenerator[str]:
@@ -201,23 +217,6 @@ def carries_payload(packet: KeptPacket) -> bool:
     """Whether a TCP segment is more than an acknowledgement of the other direction."""
     start = ETHERNET_HEADER + (IPV6_HEADER if packet.protocol.startswith("ipv6") else IPV4_HEADER)
     return packet.length > start + packet.data[start + 12] // 16 * 4
-
-
-async def least_overhead(bench: Bench, point: Point, bound: float) -> float:
-    """The least of several trials, or the first below the bound: what TCP sends again only adds to it."""
-    least = math.inf
-    for _ in range(ATTEMPTS):
-        least = min(least, await wire_overhead(bench, point))
-        if least < bound:
-            break
-    return least
-
-
-async def wire_overhead(bench: Bench, point: Point) -> float:
-    method = Method().model_copy(update={"trial": 2.0, "warm_up": 0.3, "cool_down": 0.2})
-    trial = await run_trial(bench, point, 0, method)
-    assert trial.status == "ok", trial.reason
-    return trial.metrics["wire_overhead"]
 
 
 def tcp_point() -> Point:
