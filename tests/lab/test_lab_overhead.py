@@ -54,8 +54,8 @@ TRIED = [
     for suite in dict.fromkeys([can[0], can[-1]])
 ] + [
     ("fastd", "salsa2012-poly1305", {"device": "tap"}, IPV6),
-    ("ipsec-manual", "camellia256-sha256", {"protocol": "ah+esp"}, IPV6),
-    ("ipsec-manual", "aes128-gcm", {"nat-traversal": "yes"}, IPV4),
+    ("ipsec-manual", "aes256-sha1", {"protocol": "ah+esp"}, IPV6),
+    ("ipsec-manual", "aes256-sha1", {"nat-traversal": "yes"}, IPV4),
     ("openconnect", "3des-sha1", {}, IPV6),
     ("openconnect", "aes256-sha384", {"carrier": "tls"}, IPV4),
     ("openconnect", "aes128-gcm", {"carrier": "tls"}, IPV6),
@@ -63,8 +63,7 @@ TRIED = [
     ("softether", "chacha20-poly1305", {"udp-acceleration": "yes"}, IPV6),
     ("softether", "null", {}, IPV4),
     ("ssh-vpn", "3des-cbc-sha256", {"device": "tap", "mac-order": "encrypt-then-mac"}, IPV6),
-    ("strongswan", "aes128-sha256", {"steering": "vti"}, IPV4),
-    ("strongswan", "aes128-sha256", {"steering": "xfrm-interface"}, IPV6),
+    ("strongswan", "aes256-sha1", {"steering": "vti"}, IPV4),
 ]
 
 
