@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 from tunnelbench.analysis.intervals import attainable_confidence
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment, written_systems
+from tunnelbench.study.wording import metric_words
 
 
 class MeasurementWarning(Protocol):
@@ -55,8 +56,8 @@ class UnstableCell:
     @property
     def message(self) -> str:
         return (
-            f"{self.cell}: {self.metric} varies by {self.coefficient_of_variation:.0%} of its mean from one "
-            f"instance to the next, more than {self.bound:.0%}"
+            f"{self.cell}: {metric_words(self.metric)} varies by {self.coefficient_of_variation:.0%} of its "
+            f"mean from one instance to the next, more than {self.bound:.0%}"
         )
 
     @property
@@ -132,7 +133,8 @@ class BaselineDrift:
     def message(self) -> str:
         moves = "rises" if self.change > 0 else "falls"
         return (
-            f"{self.cell}: {self.metric} {moves} by {abs(self.change):.0%} from the first round to the last"
+            f"{self.cell}: {metric_words(self.metric)} {moves} by {abs(self.change):.0%} "
+            "from the first round to the last"
         )
 
     @property

@@ -20,6 +20,7 @@ from tunnelbench.store.read import CampaignData
 from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import parse_ratio
 from tunnelbench.study.treatment import Treatment
+from tunnelbench.study.wording import metric_words
 
 if TYPE_CHECKING:
     from tunnelbench.analysis.regression import Change, Comparison
@@ -111,7 +112,7 @@ def _show(result: _Result, relative: bool) -> None:
         table.add_column(heading, justify="right")
     for change in comparison.changes:
         table.add_row(
-            Text(f"{change.cell}, {change.metric}{' of plain IP' if relative else ''}"),
+            Text(f"{change.cell}, {metric_words(change.metric)}{' of plain IP' if relative else ''}"),
             *_numbers(change),
             Text(change.verdict, _STYLES[change.verdict]),
         )

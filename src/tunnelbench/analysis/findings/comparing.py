@@ -15,6 +15,7 @@ from tunnelbench.analysis.findings.wording import detail, said
 from tunnelbench.analysis.paired import Difference
 from tunnelbench.analysis.power import rounds_needed
 from tunnelbench.study.published import At, Compare, Level
+from tunnelbench.study.wording import factor_words, level_name
 
 PAIRED_TEST = "paired t test of log ratios over rounds"
 EQUIVALENCE_TEST = "two one-sided paired t tests of log ratios over rounds"
@@ -81,16 +82,16 @@ def _judge_equality(factor: str, margin: float, scope: Scope) -> Ruling:
         present = [level for level in names if own.has(factor, level)]
         for first, second in combinations(present, 2):
             groups = own.having({factor: (first,)}), own.having({factor: (second,)})
-            pair = contrast(*groups, (str(first), str(second)), scope.columns([factor]))
+            pair = contrast(*groups, (level_name(first), level_name(second)), scope.columns([factor]))
             found.append((f"{vpn}: " if len(vpns) > 1 else "", pair))
     if not found:
-        raise NotTestableError(f"no VPN was measured at two levels of {factor}")
+        raise NotTestableError(f"no VPN was measured at two levels of {factor_words(factor)}")
     return judge_equal(found, margin, scope)
 
 
 def _too_few(factor: str, names: tuple[Level, ...], scope: Scope) -> str:
     there = f"only {names[0]}" if names else "no level"
-    return scope.with_note(f"{there} of {factor} was measured here", factor)
+    return scope.with_note(f"{there} of {factor_words(factor)} was measured here", factor)
 
 
 def _each(levels: At) -> list[At]:
@@ -99,7 +100,7 @@ def _each(levels: At) -> list[At]:
 
 
 def _name(levels: At) -> str:
-    return ", ".join(str(name) for names in levels.values() for name in names)
+    return ", ".join(level_name(name) for names in levels.values() for name in names)
 
 
 def _unit(contrasts: list[Contrast], scope: Scope) -> str:

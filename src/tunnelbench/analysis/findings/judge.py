@@ -53,7 +53,7 @@ def _verdict(
         rounds_needed=found.rounds_needed,
         reason=found.reason,
         contradicted=finding.contradicted,
-        note=_note(finding, (*finding.at, *varied), correspondence),
+        note=_note(finding, (*finding.at, *varied), correspondence, found.summary),
     )
 
 
@@ -90,8 +90,10 @@ def _varied(claim: Claim) -> tuple[str, ...]:
             return FACTORS
 
 
-def _note(finding: Finding, factors: tuple[str, ...], correspondence: Correspondence) -> str | None:
-    """What the paper's data says of the claim, and what stands here for its factors."""
+def _note(
+    finding: Finding, factors: tuple[str, ...], correspondence: Correspondence, summary: str
+) -> str | None:
+    """What the paper's data says of the claim, and what stands here for its factors; not what is said yet."""
     notes = [finding.note] if finding.note else []
     notes += [correspondence.notes[name] for name in dict.fromkeys(factors) if name in correspondence.notes]
-    return ". ".join(notes) or None
+    return ". ".join(note for note in dict.fromkeys(notes) if note not in summary) or None

@@ -13,9 +13,10 @@ from tunnelbench.analysis.findings.comparing import beats
 from tunnelbench.analysis.findings.field import Entrant, ranked
 from tunnelbench.analysis.findings.ruling import NEGLIGIBLE, SIGNIFICANCE
 from tunnelbench.analysis.findings.scope import NotTestableError, Scope, observed, scope
-from tunnelbench.analysis.findings.wording import WORDS, number, within
+from tunnelbench.analysis.findings.wording import number, within
 from tunnelbench.study.correspondence import Correspondence
 from tunnelbench.study.published import Level, Published, Question
+from tunnelbench.study.wording import factor_words, level_name, metric_words
 
 _NAMED = 4
 """Rivals that are named; of more, how many there are."""
@@ -42,7 +43,7 @@ def answer_paper(
     varied = {name for one in questions for name in (*one.best, one.for_each, one.varies_with) if name}
     sentences: list[list[str]] = [[] for _ in questions]
     for metric, transport in product(metrics, published.factors.get("transport", ("tcp", "udp"))):
-        place = f"{WORDS.get(metric, metric).capitalize()} on {str(transport).upper()}"
+        place = f"{metric_words(metric).capitalize()} on {str(transport).upper()}"
         try:
             about = scope(values, published, correspondence, metric, {"transport": (transport,)}, varied)
         except NotTestableError as reason:
@@ -68,10 +69,11 @@ def _answered(question: Question, about: Scope) -> list[str]:
         return [_variation(question.varies_with, about)]
     if question.for_each is None:
         return [_best_combination(question.best, about)]
-    return [
-        f"with {level}, {_best_combination(question.best, about.narrowed({question.for_each: (level,)}))}"
-        for level in about.levels(question.for_each)
-    ]
+    found: list[str] = []
+    for level in about.levels(question.for_each):
+        best = _best_combination(question.best, about.narrowed({question.for_each: (level,)}))
+        found.append(f"with {level_name(level)}, {best}")
+    return found
 
 
 def _best_combination(factors: tuple[str, ...], about: Scope) -> str:
@@ -81,15 +83,21 @@ def _best_combination(factors: tuple[str, ...], about: Scope) -> str:
             factor: (level,) for factor, level in zip(factors, combination, strict=True)
         }
         try:
-            groups[" with ".join(map(str, combination))] = about.having(levels)
+            groups[" with ".join(map(level_name, combination))] = about.having(levels)
         except NotTestableError:
             continue
     if len(groups) < 2:
-        raise NotTestableError(f"fewer than two levels of {' and '.join(factors)} were measured")
+        raise NotTestableError(
+            f"fewer than two levels of {' and '.join(map(factor_words, factors))} were measured"
+        )
     field = ranked(groups, about.columns(factors), less_is_better=about.less_is_better)
     if not field:
-        raise NotTestableError(f"the levels of {' and '.join(factors)} share no condition")
+        raise NotTestableError(f"the levels of {_together(factors)} share no condition")
     return _best(field, about.unit, more=not about.less_is_better)
+
+
+def _together(factors: tuple[str, ...]) -> str:
+    return " and ".join(map(factor_words, factors))
 
 
 def _variation(factor: str, about: Scope) -> str:
@@ -101,7 +109,7 @@ def _variation(factor: str, about: Scope) -> str:
     if not pairs:
         note = about.correspondence.notes.get(factor)
         raise NotTestableError(
-            f"fewer than two levels of {factor} were measured" + (f": {note}" if note else "")
+            f"fewer than two levels of {factor_words(factor)} were measured" + (f": {note}" if note else "")
         )
     largest = max(pairs, key=lambda pair: abs(pair.difference.mean))
     found = largest.difference

@@ -14,6 +14,7 @@ from tunnelbench.analysis.findings.scope import NotTestableError, Scope
 from tunnelbench.analysis.findings.wording import detail, said
 from tunnelbench.analysis.paired import Difference
 from tunnelbench.study.published import Level, Rank, RankStability
+from tunnelbench.study.wording import factor_words, level_name, level_words
 
 
 def judge_rank(claim: Rank, scope: Scope) -> Ruling:
@@ -29,7 +30,7 @@ def judge_stability(claim: RankStability, scope: Scope) -> Ruling:
     """
     places = scope.levels(claim.over)
     if len(places) < 2:
-        raise NotTestableError(f"fewer than two levels of {claim.over} were measured")
+        raise NotTestableError(f"fewer than two levels of {factor_words(claim.over)} were measured")
     contrasts: list[tuple[Level, Contrast]] = []
     parts: list[Part] = []
     for one, other in combinations(_ranked(scope, claim.factor), 2):
@@ -38,11 +39,16 @@ def judge_stability(claim: RankStability, scope: Scope) -> Ruling:
             if here.has(claim.factor, one) and here.has(claim.factor, other):
                 found = beats(here, {claim.factor: (one,)}, {claim.factor: (other,)})
                 contrasts.append((place, found))
-                parts.append(_kept(found.difference, f"with {place}, {said(found, scope.metric)}"))
+                parts.append(
+                    _kept(found.difference, f"with {level_name(place)}, {said(found, scope.metric)}")
+                )
     if not parts:
-        raise NotTestableError(f"no two levels of {claim.factor} share a level of {claim.over}")
+        raise NotTestableError(
+            f"no two levels of {factor_words(claim.factor)} share a level of {factor_words(claim.over)}"
+        )
     details = tuple(
-        detail(f"{place}: {found.first} / {found.second}", found.difference) for place, found in contrasts
+        detail(f"{level_name(place)}: {found.first} / {found.second}", found.difference)
+        for place, found in contrasts
     )
     kept = sum(found.difference.mean > 0 for _, found in contrasts)
     remark = f"; {kept} of {len(contrasts)} pairs keep their order"
@@ -64,7 +70,7 @@ def _kept(found: Difference, says: str) -> Part:
 
 def _judge_order(claim: Rank, scope: Scope) -> Ruling:
     present = [level for level in claim.order if scope.has(claim.factor, level)]
-    missing = [f"{claim.factor} {level}" for level in claim.order if level not in present]
+    missing = [level_words(claim.factor, level) for level in claim.order if level not in present]
     if len(present) < 2:
         raise NotTestableError(_lacking(claim.factor, missing, scope))
     contrasts = [_pair(scope, claim.factor, *pair) for pair in pairwise(present)]
@@ -115,5 +121,5 @@ def _pair(scope: Scope, factor: str, better: Level, worse: Level) -> Contrast:
 
 
 def _lacking(factor: str, missing: list[str], scope: Scope) -> str:
-    what = ", ".join(missing) if missing else f"a second level of {factor}"
-    return scope.with_note(f"{what} was not measured here", factor)
+    what = " and ".join(missing) if missing else f"a second level of {factor_words(factor)}"
+    return scope.with_note(f"{what} {'were' if len(missing) > 1 else 'was'} not measured here", factor)

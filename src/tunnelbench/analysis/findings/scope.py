@@ -12,6 +12,7 @@ from tunnelbench.analysis.ratio import with_ratio
 from tunnelbench.study.correspondence import Correspondence, Selection
 from tunnelbench.study.published import At, Level, Published
 from tunnelbench.study.treatment import BASELINE_VPN
+from tunnelbench.study.wording import level_name, level_words, metric_words
 
 OURS = {"latency": "latency_p50", "round_trip": "round_trip_p50"}
 """Our metric for one of the papers', where its name differs: their means of delays by our medians."""
@@ -55,7 +56,9 @@ class Scope:
         """What stands for a level. Raises NotTestableError where nothing does."""
         found = self.correspondence.selection(factor, level)
         if found is None:
-            raise NotTestableError(self.with_note(f"nothing here stands for {factor} {level}", factor))
+            raise NotTestableError(
+                self.with_note(f"nothing here stands for {level_words(factor, level)}", factor)
+            )
         return found
 
     def with_note(self, text: str, factor: str) -> str:
@@ -69,7 +72,7 @@ class Scope:
         for factor, names in levels.items():
             found = found.filter(any_of([self.selection(factor, name) for name in names]))
         if found.is_empty():
-            raise NotTestableError(f"no {self.metric} was measured at {written(levels)}")
+            raise NotTestableError(f"no {metric_words(self.metric)} was measured at {written(levels)}")
         return found
 
     def columns(self, factors: Iterable[str]) -> frozenset[str]:
@@ -136,7 +139,7 @@ def scope(
     """
     found = Scope(paper, correspondence, metric, of_metric(values, metric))
     if found.values.is_empty():
-        raise NotTestableError(f"no {metric} was measured")
+        raise NotTestableError(f"no {metric_words(metric)} was measured")
     kept = found.values.filter(_of_the_paper(paper, correspondence))
     for factor, level in paper.defaults.items():
         default = correspondence.selection(factor, level)
@@ -150,7 +153,9 @@ def scope(
             expression |= pl.col("suite") == "none"
         kept = kept.filter(expression)
     if kept.is_empty():
-        raise NotTestableError(f"no {metric} was measured" + (f" at {written(at)}" if at else ""))
+        raise NotTestableError(
+            f"no {metric_words(metric)} was measured" + (f" at {written(at)}" if at else "")
+        )
     return found.of(kept)
 
 
@@ -166,7 +171,9 @@ def any_of(selections: Iterable[Selection]) -> pl.Expr:
 
 def written(levels: At) -> str:
     """Levels in words: `cipher des or aes, transport tcp`."""
-    return ", ".join(f"{factor} {' or '.join(map(str, names))}" for factor, names in levels.items())
+    return ", ".join(
+        level_words(factor, " or ".join(map(level_name, names))) for factor, names in levels.items()
+    )
 
 
 def of_metric(values: pl.DataFrame, metric: str) -> pl.DataFrame:

@@ -21,6 +21,7 @@ from tunnelbench.analysis.holm import holm
 from tunnelbench.analysis.paired import Difference, difference
 from tunnelbench.analysis.trends import page, unimodal
 from tunnelbench.study.published import Trend
+from tunnelbench.study.wording import factor_words, level_words, metric_words
 
 FLAT = 0.05
 """Ratio less one; levels that are all within it of each other are flat."""
@@ -68,14 +69,18 @@ def course_over(factor: str, scope: Scope) -> Course:
     """The metric over a numeric factor. Raises NotTestableError where fewer than three levels were."""
     if factor not in CELL:
         note = scope.correspondence.notes.get(factor)
-        raise NotTestableError(f"nothing here stands for {factor}" + (f": {note}" if note else ""))
+        raise NotTestableError(
+            f"nothing here stands for {factor_words(factor)}" + (f": {note}" if note else "")
+        )
     keys = [column for column in CELL if column != factor]
     values = scope.values.filter(pl.col(factor).is_not_null())
     points = values.group_by("campaign_round", *keys, factor).agg(pl.col("value").log().mean())
     swept = points.group_by(keys).agg(pl.col(factor).unique().sort().alias("levels"))
     swept = swept.filter(pl.col("levels").list.len() >= 3)
     if swept.is_empty():
-        raise NotTestableError(f"fewer than three levels of {factor} were measured under equal conditions")
+        raise NotTestableError(
+            f"fewer than three levels of {factor_words(factor)} were measured under equal conditions"
+        )
     # Conditions may be swept over different levels: those that most have are looked at.
     levels: list[int | float] = swept["levels"].value_counts(sort=True)["levels"][0].to_list()
     frame = (
@@ -115,8 +120,8 @@ def _says(course: Course, claim: Trend, start: int, end: int) -> str:
     found = course.change(start, end)
     low, high = course.levels[start], course.levels[end]
     return (
-        f"from {claim.over} {low:g} to {high:g}, {claim.metric} changes to {number(found.ratio)} times "
-        f"({within(found)})"
+        f"from {level_words(claim.over, low)} to {high:g}, {metric_words(claim.metric)} changes "
+        f"to {number(found.ratio)} times ({within(found)})"
     )
 
 
@@ -140,15 +145,15 @@ def _top(course: Course, claim: Trend) -> int:
         return min(max(top, 1), len(course.levels) - 2)
     below = [index for index, level in enumerate(course.levels) if level <= claim.peak]
     if not below or below[-1] == 0:
-        raise NotTestableError(f"no two levels up to {claim.over} {claim.peak:g} were measured")
+        raise NotTestableError(f"no two levels up to {level_words(claim.over, claim.peak)} were measured")
     if below[-1] == len(course.levels) - 1:
-        raise NotTestableError(f"no level above {claim.over} {claim.peak:g} was measured")
+        raise NotTestableError(f"no level above {level_words(claim.over, claim.peak)} was measured")
     return below[-1]
 
 
 def _details(course: Course, name: str) -> tuple[Detail, ...]:
     """Geometric means of every level."""
     return tuple(
-        detail(f"{name} {level:g}", difference(course.blocks[:, index]))
+        detail(level_words(name, level), difference(course.blocks[:, index]))
         for index, level in enumerate(course.levels)
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tunnelbench.analysis.findings.contrast import Contrast
 from tunnelbench.analysis.findings.verdict import Detail
 from tunnelbench.analysis.paired import Difference
-
-WORDS = {"round_trip": "round trip", "loss_percent": "loss"}
+from tunnelbench.study.wording import metric_words
 
 
 def said(found: Contrast, metric: str) -> str:
@@ -14,7 +13,7 @@ def said(found: Contrast, metric: str) -> str:
     ratio = number(found.difference.ratio)
     relative = " relative to plain IP" if found.is_relative else ""
     return (
-        f"{found.first} has {ratio} times the {WORDS.get(metric, metric)}{relative} of {found.second} "
+        f"{found.first} has {ratio} times the {metric_words(metric)}{relative} of {found.second} "
         f"({within(found.difference)}{_agreement(found)})"
     )
 
