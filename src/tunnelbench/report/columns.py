@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tunnelbench.report.content import MACHINE, NODES, Estimate, Result, Section
 from tunnelbench.report.wording import (
@@ -24,6 +24,8 @@ class Column:
     group: str
     heading: str
     text: Callable[[Result], str]
+    is_detail: bool = False
+    """Whether a page shows it only on demand, so that the main table fits a screen."""
 
 
 @dataclass(frozen=True)
@@ -53,29 +55,39 @@ def _by_throughput(interval: str) -> list[Column]:
     return [
         *_ranked("throughput", "Throughput, Mbit/s", "median", interval),
         *_related("throughput", "Ratio to plain IP", interval),
-        *_both_ways(),
-        *_processor(),
-        *_wire(),
+        _gateways(),
+        _wire(),
         _loss(),
-        Column("Sent again", "segments/s", _median("retransmits")),
-        *_times("latency", "One-way delay, ms"),
-        *_times("tcp_round_trip", "Round trip by TCP, ms"),
-        *_setup(),
+        _counted(),
+        *_details(
+            *_both_ways(),
+            *_processor(),
+            _wire_by_formats(),
+            Column("Sent again", "segments/s", _median("retransmits")),
+            *_times("latency", "One-way delay, ms"),
+            *_times("tcp_round_trip", "Round trip by TCP, ms"),
+            _setup(),
+        ),
     ]
 
 
 def _by_capacity(interval: str) -> list[Column]:
     return [
         *_ranked("capacity", "Capacity, Mbit/s", "median", interval),
-        Column("Capacity, Mbit/s", "too much", _median("capacity_upper")),
         *_related("capacity", "Ratio to plain IP", interval),
-        Column("Capacity, packets/s", "median", _median("capacity_pps")),
         _loss(),
         *_times("latency", "One-way delay, ms"),
-        *_processor(),
-        *_wire(),
-        Column("Search", "seconds", _median("capacity_seconds")),
-        *_setup(),
+        _gateways(),
+        _wire(),
+        _counted(),
+        *_details(
+            Column("Too much", "Mbit/s", _median("capacity_upper")),
+            Column("Capacity", "packets/s", _median("capacity_pps")),
+            *_processor(),
+            _wire_by_formats(),
+            Column("Search", "seconds", _median("capacity_seconds")),
+            _setup(),
+        ),
     ]
 
 
@@ -84,15 +96,20 @@ def _by_delay(interval: str) -> list[Column]:
         *_ranked("latency_p50", "One-way delay, ms", "p50", interval, milliseconds),
         Column("One-way delay, ms", "p99", _median("latency_p99", milliseconds)),
         *_related("latency_p50", "Ratio of p50 to plain IP", interval),
-        Column("PDV, ms", "p99", _median("pdv_p99", milliseconds)),
-        Column("IPDV, ms", "p99", _median("ipdv_p99", milliseconds)),
         Column("Jitter, ms", "last", _jitter),
         Column("Voice", "MOS", _median("mos")),
         _loss(),
-        *_processor(),
-        *_wire(),
-        Column("Received", "Mbit/s", _median("throughput")),
-        *_setup(),
+        _gateways(),
+        _wire(),
+        _counted(),
+        *_details(
+            Column("PDV, ms", "p99", _median("pdv_p99", milliseconds)),
+            Column("IPDV, ms", "p99", _median("ipdv_p99", milliseconds)),
+            *_processor(),
+            _wire_by_formats(),
+            Column("Received", "Mbit/s", _median("throughput")),
+            _setup(),
+        ),
     ]
 
 
@@ -102,9 +119,10 @@ def _by_round_trip(interval: str) -> list[Column]:
         Column("Round trip, ms", "p99", _median("round_trip_p99", milliseconds)),
         *_related("round_trip_p50", "Ratio of p50 to plain IP", interval),
         _loss(),
-        *_processor(),
-        *_wire(),
-        *_setup(),
+        _gateways(),
+        _wire(),
+        _counted(),
+        *_details(*_processor(), _wire_by_formats(), _setup()),
     ]
 
 
@@ -114,9 +132,10 @@ def _by_transactions(interval: str) -> list[Column]:
         *_related("transactions_per_second", "Ratio to plain IP", interval),
         *_times("round_trip", "Round trip, ms"),
         Column("To connect, ms", "p50", _median("connect_p50", milliseconds)),
-        *_processor(),
-        *_wire(),
-        *_setup(),
+        _gateways(),
+        _wire(),
+        _counted(),
+        *_details(*_processor(), _wire_by_formats(), _setup()),
     ]
 
 
@@ -159,22 +178,32 @@ def _processor() -> list[Column]:
     return [Column("Processor s/s", node, _processor_of(node)) for node in (*NODES, MACHINE)]
 
 
-def _wire() -> list[Column]:
-    return [
-        Column("Wire", "bytes per byte", _median("wire_overhead")),
-        Column("Wire", "by formats", _median("wire_overhead_predicted")),
-    ]
+def _gateways() -> Column:
+    return Column("Gateways", "processor s/s", _of_gateways)
+
+
+def _wire() -> Column:
+    return Column("Wire", "bytes/byte", _median("wire_overhead"))
+
+
+def _wire_by_formats() -> Column:
+    return Column("Wire by formats", "bytes/byte", _median("wire_overhead_predicted"))
 
 
 def _loss() -> Column:
     return Column("Loss", "of sent", _metric("loss", lambda it: percentage(it.median)))
 
 
-def _setup() -> list[Column]:
-    return [
-        Column("Set-up", "ms", lambda result: number(result.proof.setup_ms)),
-        Column("n", "(trials)", _counts),
-    ]
+def _setup() -> Column:
+    return Column("Set-up", "ms", lambda result: number(result.proof.setup_ms))
+
+
+def _counted() -> Column:
+    return Column("n", "(trials)", _counts)
+
+
+def _details(*columns: Column) -> list[Column]:
+    return [replace(column, is_detail=True) for column in columns]
 
 
 def _counts(result: Result) -> str:
@@ -215,6 +244,10 @@ def _ratio(name: str) -> Callable[[Result], str]:
 def _ratio_interval(name: str) -> Callable[[Result], str]:
     interval = _metric(name, lambda it: compact_interval(it.ratio_low, it.ratio_high))
     return lambda result: NOTHING if result.treatment.is_baseline else interval(result)
+
+
+def _of_gateways(result: Result) -> str:
+    return NOTHING if result.gateways is None else f"{result.gateways:.2f}"
 
 
 def _processor_of(node: str) -> Callable[[Result], str]:

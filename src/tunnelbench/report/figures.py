@@ -41,7 +41,7 @@ _QUANTILE_SHAPES = dict(
     zip(QUANTILES.values(), ("circle", "square", "diamond", "triangle-up", "cross"), strict=True)
 )
 
-_PANEL_WIDTH = 400
+_PANEL_WIDTH = 320
 _ROW_HEIGHT = 24
 
 Panel = altair.Chart | altair.LayerChart | altair.FacetChart

@@ -24,12 +24,14 @@ from tunnelbench.report.wording import (
     percentage,
     point_slug,
     point_title,
+    probability,
     runtime_title,
     some_of,
 )
 from tunnelbench.store.database import PACKETS_NAME
 from tunnelbench.store.model import CampaignRecord
 from tunnelbench.study.treatment import Treatment
+from tunnelbench.study.wording import factor_words, metric_words
 from tunnelbench.witness.evidence import Evidence
 
 STUDY_NAME = "study.toml"
@@ -41,13 +43,27 @@ MOST_DETAILS = 60
 
 
 @dataclass(frozen=True)
-class Table:
-    """The main table of one point, its results grouped by runtime."""
+class Part:
+    """Some columns of a table, which fit a screen."""
 
     slug: str
     title: str
-    groups: Sequence[Group]
     columns: Sequence[Column]
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """The headings over the columns."""
+        return groups_of(self.columns)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table of one point, its results grouped by runtime."""
+
+    title: str
+    main: Part
+    details: Part
+    """What is shown on demand."""
     runtimes: Sequence[tuple[str, Sequence[Result]]]
 
 
@@ -60,6 +76,7 @@ def render(content: Content, illustrations: Illustrations) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters.update(factor_words=factor_words, metric_words=metric_words)
     results = [result for section in content.sections for result in section.results]
     headlines = headline_sections(content.sections)[:MOST_POINTS]
     others = [section for section in content.sections if section not in headlines]
@@ -99,6 +116,7 @@ def render(content: Content, illustrations: Illustrations) -> str:
         verdict=verdict,
         milliseconds=milliseconds,
         number=number,
+        probability=probability,
         interval=interval,
         interval_name=interval_name,
         percentage=percentage,
@@ -162,11 +180,11 @@ def _outcome_counts(content: Content) -> str:
 def _table(section: Section) -> Table:
     columns = columns_for(section)
     runtimes = dict.fromkeys(result.runtime for result in section.results)
+    slug, title = point_slug(section.point), point_title(section.point)
     return Table(
-        slug=point_slug(section.point),
-        title=point_title(section.point),
-        groups=groups_of(columns),
-        columns=columns,
+        title=title,
+        main=Part(slug, title, [column for column in columns if not column.is_detail]),
+        details=Part(f"{slug}-details", f"More of {title}", [one for one in columns if one.is_detail]),
         runtimes=[(runtime, section.of_runtime(runtime)) for runtime in runtimes],
     )
 

@@ -55,6 +55,13 @@ def percentage(ratio: float | None) -> str:
     return f"{100 * ratio:.3g} %"
 
 
+def probability(p_value: float | None) -> str:
+    """A p-value, no finer than it matters: `= 0.031` or `< 0.001`."""
+    if p_value is None:
+        return NOTHING
+    return "< 0.001" if p_value < 0.001 else f"= {p_value:.2g}"
+
+
 def runtime_title(runtime: str | None) -> str:
     """Where the gateways ran, in words."""
     return NOTHING if runtime is None else RUNTIME_TITLES.get(runtime, runtime)
