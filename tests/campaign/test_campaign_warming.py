@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tunnelbench.campaign import warming
+from tunnelbench.campaign.observer import Silent
 from tunnelbench.campaign.trial import Bench
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import CampaignRecord, InstanceRecord, TrialRecord, Versions, WarmUpRecord
@@ -61,7 +62,8 @@ async def found(
     exists = (directory / "campaign.sqlite").exists()
     with CampaignStore.open(directory) if exists else CampaignStore.create(directory, RECORD, ()) as store:
         identity = store.begin_instance(InstanceRecord(1, 0, TREATMENT, "namespace"))
-        return await warming.method_for(BENCH, INSTANCE, point, method, store, identity)
+        instance = INSTANCE.model_copy(update={"points": (point,)})
+        return await warming.method_for(BENCH, instance, 0, method, store, identity, Silent())
 
 
 async def test_what_a_study_says_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -17,21 +17,26 @@ from tunnelbench.study.model import Method
 from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import CAPACITY, MAXIMUM, SendingRate, format_bit_rate
 
+Tried = Callable[[float, float], None]
+"""Hears of a rate (bits per second) and what was lost at it (ratio)."""
+
 _WARM_UP_S = 0.1
 """Of a trial of the search: a queue fills in milliseconds."""
 _PACE_ERROR = 0.01
 """By how much (ratio) a sender may miss a rate before what it did not send counts as lost."""
 
 
-async def run_point(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:
+async def run_point(bench: Bench, point: Point, position: int, method: Method, tried: Tried) -> TrialRecord:
     """Measures one point; what goes wrong in the lab makes the trial void, and never raises.
+
+    `tried` hears of each rate that a search has tried.
 
     At `capacity`, the metrics are those of a usual trial at the rate that was found, and those of the search.
     """
     if point.rate != CAPACITY:
         return await run_trial(bench, point, position, method)
     started = datetime.now(UTC)
-    search = _Search(replace(bench, packets=None), point, method)
+    search = _Search(replace(bench, packets=None), point, method, tried)
     try:
         found = await search.run()
     except (NodeError, UserError) as error:
@@ -60,6 +65,7 @@ class _Search:
     bench: Bench
     point: Point
     method: Method
+    tried: Tried
     seconds: float = field(default=0.0, init=False)
     """Of traffic so far."""
     killed_by: list[float] = field(default_factory=list[float], init=False)
@@ -73,10 +79,13 @@ class _Search:
         return await find_capacity(self.measure, settings, highest)
 
     async def measure(self, rate: float, seconds: float) -> float:
-        """Loss (ratio) at a rate; what was not sent counts as lost.
+        """Loss (ratio) at a rate; what was not sent counts as lost."""
+        loss = await self._survived(rate, seconds)
+        self.tried(rate, loss)
+        return loss
 
-        A tunnel that dies under a rate doesn't carry it. It is brought up again, and the search goes on.
-        """
+    async def _survived(self, rate: float, seconds: float) -> float:
+        """A tunnel that dies under a rate doesn't carry it. It is brought up again, and the search goes on."""
         try:
             loss = await self._loss(rate, seconds)
         except (NodeError, NothingArrivedError):

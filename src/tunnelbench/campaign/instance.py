@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
+from tunnelbench.campaign import system_calls
 from tunnelbench.campaign.calibration import with_doubt
 from tunnelbench.campaign.capacity import run_point
 from tunnelbench.campaign.course import Course
@@ -89,17 +91,21 @@ async def _measure(
     carried = tunnel_of(instance.treatment).carried(variant_of(instance.treatment))
     first = first_traffic(carried)
     packets = PacketFiles(store.packets, identity) if course.method.packet_log else None
-    all_went_well = True
+    all_went_well, has_system_calls = True, False
     for position, point in enumerate(instance.points):
-        observer.trial_began(instance, position)
         bench = _bench(lab, standing, course, packets)
         if position > 0:
             # What a flood left in a tunnel's queues would stand in the next trial's way.
             await await_first_reply(lab, standing.established, first, FIRST_REPLY_SECONDS)
-        method = await method_for(bench, instance, point, course.method, store, identity)
+        method = await method_for(bench, instance, position, course.method, store, identity, observer)
+        observer.trial_began(instance, position)
+        tried = partial(observer.search_measured, instance, position)
         async with MachineWatch("during") as watch:
-            trial = await run_point(bench, point, position, method)
+            trial = await run_point(bench, point, position, method, tried)
         trial = replace(trial, machine=watch.state)
+        if not has_system_calls and system_calls.is_wanted(instance, trial, bench):
+            trial = await system_calls.with_system_calls(bench, trial, method)
+            has_system_calls = True
         trial = with_doubt(trial, instance.treatment, course.calibrations)
         trial = with_prediction(trial, instance.treatment)
         store.add_trial(identity, trial)

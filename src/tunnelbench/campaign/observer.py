@@ -32,6 +32,14 @@ class Observer(Protocol):
         """Traffic of the instance's point at `position` starts."""
         ...
 
+    def pilot_began(self, instance: PlannedInstance, position: int) -> None:
+        """A pilot starts, which finds the warm-up of the point at `position`; no number of it is kept."""
+        ...
+
+    def search_measured(self, instance: PlannedInstance, position: int, rate: float, loss: float) -> None:
+        """The search for the capacity at `position` has tried a rate (bits per second); loss is a ratio."""
+        ...
+
     def trial_ended(self, instance: PlannedInstance, trial: TrialRecord) -> None:
         """A trial is over and stored."""
         ...
@@ -61,6 +69,12 @@ class Silent:
         """Shows nothing."""
 
     def trial_began(self, instance: PlannedInstance, position: int) -> None:
+        """Shows nothing."""
+
+    def pilot_began(self, instance: PlannedInstance, position: int) -> None:
+        """Shows nothing."""
+
+    def search_measured(self, instance: PlannedInstance, position: int, rate: float, loss: float) -> None:
         """Shows nothing."""
 
     def trial_ended(self, instance: PlannedInstance, trial: TrialRecord) -> None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tunnelbench.campaign.observer import Observer
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.load.base import SERIES_STEP_S
 from tunnelbench.plan.rounds import PlannedInstance
@@ -34,13 +35,22 @@ _SERIES: Mapping[Question, Sequence[str]] = {
 
 
 async def method_for(
-    bench: Bench, instance: PlannedInstance, point: Point, method: Method, store: CampaignStore, identity: int
+    bench: Bench,
+    instance: PlannedInstance,
+    position: int,
+    method: Method,
+    store: CampaignStore,
+    identity: int,
+    observer: Observer,
 ) -> Method:
     """The method with the warm-up of a cell; where it isn't known a pilot finds it, and it is stored."""
+    point = instance.points[position]
     if method.warm_up != "auto":
         return method
     found = _known(store, instance.key, point.key)
     if found is None:
+        if point.rate != CAPACITY:
+            observer.pilot_began(instance, position)
         found = await _pilot(bench, instance, point, method)
         if found is None:
             return _cutting(method, _USUAL_SECONDS)

@@ -80,6 +80,16 @@ class LiveView:
         point = instance.points[position]
         self._now = f"round {instance.campaign_round}: {_row(instance)}, {_one_line(point)}"
 
+    def pilot_began(self, instance: PlannedInstance, position: int) -> None:
+        """Shows what the pilot is for."""
+        self.trial_began(instance, position)
+        self._now += ", a pilot that finds the warm-up"
+
+    def search_measured(self, instance: PlannedInstance, position: int, rate: float, loss: float) -> None:
+        """Shows how far the search has come."""
+        self.trial_began(instance, position)
+        self._now += f", searching: {_number(rate / 1e6)} Mbit/s lost {loss:.2%}"
+
     def trial_ended(self, instance: PlannedInstance, trial: TrialRecord) -> None:
         """Adds a number to the table."""
         metric, unit = _shown(trial.point)

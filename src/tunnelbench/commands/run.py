@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,11 +82,34 @@ def measure(campaign: Campaign, directory: Path, console: Console) -> None:
     """Runs a campaign before a view; interrupted, says what it is good for and ends the command."""
     try:
         with LiveView(console) as view:
-            why = asyncio.run(campaign(view))
-    except KeyboardInterrupt:
-        _leave_behind(directory, console)
+            why = asyncio.run(_until_interrupted(campaign(view), console))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        try:
+            _leave_behind(directory, console)
+        except KeyboardInterrupt:
+            _say(console, f"The report was not written: tunnelbench report {directory}")
         raise typer.Exit(_INTERRUPTED_STATUS) from None
     _say(console, f"Done: {why}.")
+
+
+async def _until_interrupted(running: Coroutine[object, object, str], console: Console) -> str:
+    """Cancels a campaign on Ctrl-C; another one does not break off what is being taken down since."""
+    task, interrupted = asyncio.ensure_future(running), False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        if interrupted:
+            _say(console, "Stopping already: what is up is being taken down.")
+            return
+        interrupted = True
+        task.cancel()
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        return await task
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
 
 
 def _run(campaign: Campaign, directory: Path, as_json: bool) -> None:

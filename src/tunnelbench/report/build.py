@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -18,8 +21,24 @@ def build_report_apart(campaign: Path, out: Path) -> Path:
     For a process that has other things to do: what draws keeps some 200 MB until it ends. Raises UserError
     like `build_report` and `CampaignData`.
     """
-    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as apart:
-        return apart.submit(_open_and_build, campaign, out).result()
+    apart = ProcessPoolExecutor(1, get_context("spawn"), initializer=signal.signal, initargs=_DIES_SILENTLY)
+    with apart:
+        with _uninterrupted():
+            building = apart.submit(_open_and_build, campaign, out)
+        return building.result()
+
+
+_DIES_SILENTLY = (signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def _uninterrupted() -> Generator[None]:
+    """Ignores Ctrl-C, as does what starts meanwhile: a Python that loads would print a traceback."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _open_and_build(campaign: Path, out: Path) -> Path:
