@@ -49,6 +49,18 @@ def test_idle_gateways_leave_it_unexplained() -> None:
     assert not found.is_explained
 
 
+def test_waiting_for_a_processor_is_a_part_of_its_own() -> None:
+    waiting = Costs(200, {"gw1": 0.5, "gw2": 0.4}, queued={"gw1": 0.3, "gw2": 0.1})
+    found = explain(waiting, GATEWAYS)
+    by_part = {ceiling.part: ceiling.mbit_per_second for ceiling in found.ceilings}
+    assert by_part == {"tunnel's work": 400, "run queue": 250}
+    assert found.unexplained == pytest.approx(0.2)
+    assert found.asleep == pytest.approx(0.2)
+    assert explain(Costs(200, {"gw1": 0.5}), GATEWAYS).asleep is None
+    crowded = explain(Costs(200, {"gw1": 0.9}, queued={"gw1": 2.0}), GATEWAYS)
+    assert (crowded.asleep, crowded.unexplained) == (0, 0)
+
+
 def test_a_cipher_timed_on_a_busy_machine_is_doubted() -> None:
     found = explain(TUNNEL, GATEWAYS, PLAIN, Cipher(0, 100))
     assert found.is_cipher_doubtful

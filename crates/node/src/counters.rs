@@ -104,17 +104,25 @@ fn processes() -> ProcessorTime {
         .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
         .filter_map(|entry| {
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-            Some((process_time(&stat, ticks)?, thread_switches(&entry.path())))
+            let time = process_time(&stat, ticks)?;
+            Some(add(time, threads(&entry.path())))
         })
-        .fold(
-            ProcessorTime::default(),
-            |sum, (time, (voluntary, involuntary))| ProcessorTime {
-                user: sum.user + time.user,
-                system: sum.system + time.system,
-                voluntary_switches: sum.voluntary_switches + voluntary,
-                involuntary_switches: sum.involuntary_switches + involuntary,
-            },
-        )
+        .fold(ProcessorTime::default(), add)
+}
+
+fn add(one: ProcessorTime, other: ProcessorTime) -> ProcessorTime {
+    ProcessorTime {
+        user: one.user + other.user,
+        system: one.system + other.system,
+        queued: one
+            .queued
+            .zip(other.queued)
+            .map(|(one, other)| one + other)
+            .or(one.queued)
+            .or(other.queued),
+        voluntary_switches: one.voluntary_switches + other.voluntary_switches,
+        involuntary_switches: one.involuntary_switches + other.involuntary_switches,
+    }
 }
 
 fn process_time(stat: &str, ticks: f64) -> Option<ProcessorTime> {
@@ -129,16 +137,32 @@ fn process_time(stat: &str, ticks: f64) -> Option<ProcessorTime> {
     })
 }
 
-/// Of all threads that a process has now: the kernel forgets those that ended.
-fn thread_switches(process: &Path) -> (u64, u64) {
+/// What is told thread by thread, of all that a process has now: the kernel forgets those that ended.
+fn threads(process: &Path) -> ProcessorTime {
     let Ok(threads) = fs::read_dir(process.join("task")) else {
-        return (0, 0);
+        return ProcessorTime::default();
     };
     threads
         .flatten()
-        .filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok())
-        .map(|status| switches(&status))
-        .fold((0, 0), |sum, thread| (sum.0 + thread.0, sum.1 + thread.1))
+        .filter_map(|thread| {
+            let (voluntary_switches, involuntary_switches) =
+                switches(&fs::read_to_string(thread.path().join("status")).ok()?);
+            let schedule = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+            Some(ProcessorTime {
+                queued: queued(&schedule),
+                voluntary_switches,
+                involuntary_switches,
+                ..ProcessorTime::default()
+            })
+        })
+        .fold(ProcessorTime::default(), add)
+}
+
+/// Seconds on a run queue, the second field of `schedstat` (Documentation/scheduler/sched-stats.rst);
+/// None where the kernel keeps no account of it.
+fn queued(schedule: &str) -> Option<f64> {
+    let nanoseconds: u64 = schedule.split_whitespace().nth(1)?.parse().ok()?;
+    Some(nanoseconds as f64 / 1e9)
 }
 
 fn switches(status: &str) -> (u64, u64) {
@@ -205,7 +229,7 @@ mod tests {
 
     #[test]
     fn switches_of_every_thread_count() {
-        let own = || thread_switches(Path::new("/proc/self")).0;
+        let own = || threads(Path::new("/proc/self")).voluntary_switches;
         let before = own();
         let thread = std::thread::spawn(move || {
             for _ in 0..5 {
@@ -214,6 +238,12 @@ mod tests {
             own() >= before + 5
         });
         assert!(thread.join().unwrap());
+    }
+
+    #[test]
+    fn time_on_a_run_queue_is_in_seconds() {
+        assert_eq!(queued("81002113 2500000000 41\n"), Some(2.5));
+        assert_eq!(queued(""), None);
     }
 
     #[test]
@@ -239,6 +269,7 @@ mod tests {
             protocol_table(&text);
             plain_table(&text);
             process_time(&text, 100.0);
+            queued(&text);
             kernel_time(&text, 100.0);
         }
     }

@@ -254,6 +254,8 @@ pub struct InterfaceCounters {
 pub struct ProcessorTime {
     pub user: f64,
     pub system: f64,
+    /// Seconds that threads were ready to run and had no processor; None where the kernel does not count them.
+    pub queued: Option<f64>,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
 }

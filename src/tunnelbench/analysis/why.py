@@ -40,6 +40,10 @@ class Costs:
     """Bytes of payload in one packet of the tunnel, where there is always more to send."""
     switches: Mapping[str, float] = field(default_factory=dict[str, float])
     """Node to context switches of its threads, per second."""
+    queued: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Node to seconds per second that its threads were ready and had no processor."""
+    system_calls: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Node to system calls of its programs for each packet on the wire."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Ceiling:
     """What a part leaves of the ceiling above it."""
 
     part: str
-    """`link`, `headers`, `tunnel headers`, `plain IP`, `cipher`, `tunnel's work` or `sharing`."""
+    """`link`, `headers`, `tunnel headers`, `plain IP`, `cipher`, `tunnel's work`, `run queue`, `sharing`."""
     mbit_per_second: float
     """Payload; never below what arrived."""
 
@@ -74,6 +78,8 @@ class Explanation:
     """The gateway (or host, where there is none) that computes most."""
     busiest_share: float | None
     """Of one processor."""
+    busiest_queued: float | None
+    """Seconds per second that the busiest node's threads waited for a processor."""
     machine_share: float | None
     """Of all processors of the machine, other work included."""
     bottleneck: str | None
@@ -89,8 +95,21 @@ class Explanation:
     """What plain IP takes of the busiest node."""
     switches_per_packet: Mapping[str, float]
     """Node to context switches for each packet of the tunnel; nodes without a count are missing."""
+    system_calls_per_packet: Mapping[str, float]
+    """Node to system calls of its programs for each packet on the wire; nodes without a count are missing."""
     wire_overhead: float | None
     wire_predicted: float | None
+
+    @property
+    def asleep(self) -> float | None:
+        """The share of time in which the busiest node neither ran nor waited for a processor.
+
+        Its programs waited for packets then. None where that isn't known; 0 for several threads at least as
+        busy as one.
+        """
+        if self.busiest_share is None or self.busiest_queued is None:
+            return None
+        return max(0.0, 1 - self.busiest_share - self.busiest_queued)
 
     @property
     def lowest(self) -> float | None:
@@ -136,6 +155,7 @@ def explain(
         ceilings=tuple(_falling(parts.ceilings(), costs.throughput)),
         busiest=busiest if share is not None else None,
         busiest_share=share,
+        busiest_queued=parts.queued,
         machine_share=machine,
         bottleneck=parts.bottleneck(),
         ns_per_byte=per_byte,
@@ -143,6 +163,7 @@ def explain(
         is_cipher_doubtful=timed is not None and believed is not None and timed > believed,
         plain_ns_per_byte=parts.plain_work(),
         switches_per_packet=_switches_per_packet(costs),
+        system_calls_per_packet=costs.system_calls,
         wire_overhead=costs.wire_overhead,
         wire_predicted=costs.wire_predicted,
     )
@@ -158,6 +179,11 @@ class _Parts:
     share: float | None
     machine: float | None
 
+    @property
+    def queued(self) -> float | None:
+        """How long the busiest node waited for a processor, seconds per second."""
+        return self.costs.queued.get(self.busiest) if self.busiest else None
+
     def ceilings(self) -> Iterator[Ceiling]:
         """Each by itself; a later one may be above an earlier one."""
         if self.link_rate is not None:
@@ -172,6 +198,9 @@ class _Parts:
             yield Ceiling("cipher", _NS_PER_BYTE / self._with_plain_work(self.cipher))
         if self.share:
             yield Ceiling("tunnel's work", self.costs.throughput / self.share)
+            if self.queued is not None:
+                # With more threads than one, several wait at the same time: no more than all of it is lost.
+                yield Ceiling("run queue", self.costs.throughput / min(1.0, self.share + self.queued))
         if self.machine:
             yield Ceiling("sharing", self.costs.throughput / self.machine)
 

@@ -21,7 +21,7 @@ Accounts = Mapping[str, Counters]
 """The counters of every node, or of the hull of one that is a kernel: all that it costs this machine."""
 
 NodeCosts = Mapping[str, Mapping[str, float]]
-"""Node to field to processor seconds per second, or to switches per second."""
+"""Node to field to seconds per second, or to switches per second."""
 
 
 async def read_accounts(lab: Lab) -> Accounts:
@@ -40,7 +40,7 @@ def node_costs(lab: Lab, before: Accounts, after: Accounts) -> NodeCosts:
         used = last.processes.user - first.processes.user + last.processes.system - first.processes.system
         # What a kernel does within itself is not what its process does on this machine.
         within = _within(first, last, seconds) if lab.plan.runtime(name) is Runtime.NAMESPACE else {}
-        nodes[name] = {**within, "total": used / seconds}
+        nodes[name] = {**within, **_queued(first, last, seconds), "total": used / seconds}
     nodes[MACHINE] = _machine(next(iter(before.values())), next(iter(after.values())))
     return nodes
 
@@ -78,6 +78,12 @@ def _within(before: Counters, after: Counters, seconds: float) -> dict[str, floa
         "voluntary_switches": voluntary / seconds,
         "involuntary_switches": involuntary / seconds,
     }
+
+
+def _queued(before: Counters, after: Counters, seconds: float) -> dict[str, float]:
+    first, last = before.processes.queued, after.processes.queued
+    # A thread that ended in between takes its wait with it.
+    return {} if first is None or last is None else {"queued": max(0.0, last - first) / seconds}
 
 
 def _machine(before: Counters, after: Counters) -> dict[str, float]:

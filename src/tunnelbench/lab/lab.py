@@ -81,6 +81,10 @@ class Lab:
         """The node whose process counters hold all that `node` costs: for a kernel, its hull."""
         return self._outer[node].node
 
+    def process_id(self, node: str) -> int:
+        """On this machine, of the agent that is process 1 of `node`, or of its hull."""
+        return self._outer[node].process_id
+
     def console(self, node: str) -> str | None:
         """The console's last lines of a node that is a kernel."""
         kernel = self._kernels.get(node)

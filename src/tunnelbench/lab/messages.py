@@ -264,6 +264,8 @@ class ProcessorTime(msgspec.Struct, frozen=True):
     system: float
     voluntary_switches: int
     involuntary_switches: int
+    queued: float | None = None
+    """Seconds that threads were ready and had no processor; None where the kernel does not count them."""
 
 
 class KernelTime(msgspec.Struct, frozen=True):

@@ -82,7 +82,7 @@ def collect(data: CampaignData) -> Content:
         settled=data.settled(),
         warm_ups=data.warm_ups(),
         cryptography=tuple(_cryptography(cryptography, results, names)),
-        explained=tuple(explained(headlines, campaign, cryptography, numbers.switches)),
+        explained=tuple(explained(headlines, campaign, cryptography, numbers)),
         courses=tuple(courses(headlines, data, numbers.typical)),
         reproduction=reproduction(correspondence, numbers.kept),
         effects=_effects(numbers.answers),

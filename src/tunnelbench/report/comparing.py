@@ -28,6 +28,7 @@ PARTS = {
     "arrived": ("arrived", "#0072B2"),
     "unexplained": ("unexplained: waiting", "#8A8A8A"),
     "sharing": ("processors shared with all else", "#CC79A7"),
+    "run queue": ("its wait for a processor", "#F0E442"),
     "tunnel's work": ("the tunnel's other work", "#E69F00"),
     "cipher": ("its cryptography", "#D55E00"),
     "plain IP": ("what plain IP takes here", "#009E73"),

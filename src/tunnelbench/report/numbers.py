@@ -35,6 +35,10 @@ class Numbers:
     """The same of processor time: `metric` is the node."""
     switches: polars.DataFrame
     """The columns of a cell, node, and `value`: median context switches per second."""
+    queued: polars.DataFrame
+    """The same of the time on run queues, seconds per second."""
+    system_calls: polars.DataFrame
+    """The same of system calls per packet on the wire."""
     statuses: polars.DataFrame
     """LEVELS and status, each combination that a trial had."""
     typical: polars.DataFrame
@@ -56,6 +60,8 @@ def numbers_of(data: CampaignData, keep: Sequence[str] = ()) -> Numbers:
         summary=polars.concat([one.summary for one in points]),
         processor=polars.concat([one.processor for one in points]),
         switches=polars.concat([one.switches for one in points]),
+        queued=polars.concat([one.queued for one in points]),
+        system_calls=polars.concat([one.system_calls for one in points]),
         statuses=polars.concat([one.statuses for one in points]),
         typical=polars.concat([one.typical for one in points]),
         warnings=merged(warning for one in points for warning in one.warnings),
@@ -95,7 +101,9 @@ def _numbers(
     return Numbers(
         summary=without_idle_ratios(summary, question),
         processor=summarise(processor_totals(node_costs), means_of=()),
-        switches=_switches(node_costs),
+        switches=_per_node(node_costs, _SWITCHES),
+        queued=_per_node(node_costs, ("queued",)),
+        system_calls=_per_node(node_costs, ("system_calls_per_packet",)),
         statuses=trials.select(*LEVELS, "status").unique(),
         typical=_typical(trials, metric),
         warnings=warnings_about(trials, summary),
@@ -105,8 +113,9 @@ def _numbers(
     )
 
 
-def _switches(node_costs: polars.DataFrame) -> polars.DataFrame:
-    counts = node_costs.filter(polars.col("field").is_in(_SWITCHES))
+def _per_node(node_costs: polars.DataFrame, fields: Sequence[str]) -> polars.DataFrame:
+    """Medians over instances of the sum of some fields."""
+    counts = node_costs.filter(polars.col("field").is_in(list(fields)))
     of_trials = counts.group_by("instance", "trial", *CELL, "node").agg(polars.col("value").sum())
     of_instances = of_trials.group_by("instance", *CELL, "node").agg(polars.col("value").mean())
     return of_instances.group_by(*CELL, "node").agg(polars.col("value").median())

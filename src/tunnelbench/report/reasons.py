@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import polars
 
@@ -10,6 +11,7 @@ from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.why import Cipher, Costs, Explanation, explain
 from tunnelbench.report.as_run import document_as_run
 from tunnelbench.report.content import MACHINE, Explained, Result, Section
+from tunnelbench.report.numbers import Numbers
 from tunnelbench.store.model import CampaignRecord, CryptographyRecord
 from tunnelbench.study.model import Link
 from tunnelbench.study.points import Point
@@ -19,14 +21,15 @@ from tunnelbench.tunnels.predictions import payload_per_packet
 _COMPUTING = ("gw", "client")
 """How the names of nodes begin that do a tunnel's work, where there are any; otherwise hosts do it."""
 
-Switches = Mapping[tuple[Treatment, str, Point], Mapping[str, float]]
+Counts = Mapping[tuple[Treatment, str, Point], Mapping[str, float]]
+"""Cell to node to what was counted of it."""
 
 
 def explained(
     sections: Iterable[Section],
     campaign: CampaignRecord,
     records: Iterable[CryptographyRecord],
-    switches: polars.DataFrame,
+    numbers: Numbers,
 ) -> Iterator[Explained]:
     """Every result of these sections that has a throughput of its own."""
     ciphers = {
@@ -39,7 +42,7 @@ def explained(
         if record.ns_per_packet is not None and record.ns_per_byte is not None
     }
     link_rate, n_processors = link_rate_of(campaign), _processors_of(campaign)
-    counted = _switches_by_cell(switches)
+    counted = _Counted(_by_cell(numbers.switches), _by_cell(numbers.queued), _by_cell(numbers.system_calls))
     for section in sections:
         if section.point.question not in ("throughput", "capacity"):
             continue
@@ -71,13 +74,21 @@ def _explain(
     return explain(costs, tuple(computing), plain, cipher, link_rate)
 
 
-def _costs(result: Result, n_processors: int | None, switches: Switches) -> Costs:
+@dataclass(frozen=True)
+class _Counted:
+    switches: Counts
+    queued: Counts
+    system_calls: Counts
+
+
+def _costs(result: Result, n_processors: int | None, counted: _Counted) -> Costs:
     def median(metric: str) -> float | None:
         estimate = result.metrics.get(metric)
         return None if estimate is None else estimate.median
 
     throughput = median("throughput")
     assert throughput is not None
+    cell = (result.treatment, result.runtime, result.point)
     return Costs(
         throughput=throughput,
         processors={node: estimate.median for node, estimate in result.processor.items() if node != MACHINE},
@@ -86,13 +97,15 @@ def _costs(result: Result, n_processors: int | None, switches: Switches) -> Cost
         wire_overhead=median("wire_overhead"),
         wire_predicted=median("wire_overhead_predicted"),
         payload_per_packet=payload_per_packet(result.treatment, result.point),
-        switches=switches.get((result.treatment, result.runtime, result.point), {}),
+        switches=counted.switches.get(cell, {}),
+        queued=counted.queued.get(cell, {}),
+        system_calls=counted.system_calls.get(cell, {}),
     )
 
 
-def _switches_by_cell(switches: polars.DataFrame) -> Switches:
+def _by_cell(values: polars.DataFrame) -> Counts:
     found: dict[tuple[Treatment, str, Point], dict[str, float]] = {}
-    for row in switches.iter_rows(named=True):
+    for row in values.iter_rows(named=True):
         treatment = Treatment.model_validate({column: row[column] for column in TREATMENT})
         point = Point.model_validate({column: row[column] for column in POINT})
         found.setdefault((treatment, row["runtime"], point), {})[row["node"]] = row["value"]

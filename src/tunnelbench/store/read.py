@@ -245,7 +245,8 @@ class CampaignData:
         """Long format: the levels of `trials`, then node, field and value.
 
         Values of `user`, `system`, `softirq` and `total` are processor seconds per second; those of
-        `voluntary_switches` and `involuntary_switches` are context switches per second.
+        `voluntary_switches` and `involuntary_switches` are context switches per second, and `queued` is
+        seconds per second; `system_calls_per_packet` is a ratio.
         """
         parts = [point.node_costs for point in self.by_point()]
         return polars.concat([_empty("node", "field", "value"), *parts]).sort("trial", "node", "field")
