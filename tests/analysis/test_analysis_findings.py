@@ -102,7 +102,7 @@ def test_levels_that_nothing_stands_for() -> None:
     }
     found = verdict(campaign(cells(IPSEC), speed), claim, correspondence(client_os="no Windows here"))
     assert found.outcome == "not testable here"
-    assert found.reason == "nothing here stands for client_os new: no Windows here"
+    assert found.reason == "nothing here stands for clients' system new: no Windows here"
     assert found.contradicted
     assert found.note == "and denied. no Windows here"
 
@@ -112,7 +112,7 @@ def test_metrics_and_places_that_were_not_measured() -> None:
     jitter = compare("aes", ["des"], metric="jitter")
     assert verdict(trials, jitter).reason == "no jitter was measured"
     udp = {**compare("aes", ["des"]), "at": {"transport": "udp"}}
-    assert verdict(trials, udp).reason == "no throughput was measured at transport udp"
+    assert verdict(trials, udp).reason == "no throughput was measured at UDP"
 
 
 def test_less_jitter_is_better() -> None:

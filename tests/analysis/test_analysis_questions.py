@@ -68,7 +68,8 @@ def test_what_can_not_be_answered_says_why() -> None:
     bare = correspondence(client_os="no Windows")
     (answer,) = answer_paper(campaign(VARIED, truth), asked, bare)
     assert answer.sentences == (
-        "Throughput on TCP: can't be said, fewer than two levels of clients' system were measured: no Windows.",
+        "Throughput on TCP: can't be said, "
+        "fewer than two levels of clients' system were measured: no Windows.",
     )
     assert answer_paper(campaign(VARIED, truth), paper(), bare) == ()
 
