@@ -64,7 +64,10 @@ async def search(
     monkeypatch.setattr(capacity, "run_trial", usual_trial)
     established: Any = tunnel
     bench = Bench(LAB, established, revive=tunnel.revive if can_revive else None)
-    return await capacity.run_point(bench, POINT, 0, METHOD)
+    tried: list[tuple[float, float]] = []
+    trial = await capacity.run_point(bench, POINT, 0, METHOD, lambda *one: tried.append(one))
+    assert all(0 <= loss <= 1 for _, loss in tried)
+    return trial
 
 
 async def test_a_rate_that_kills_is_not_carried_and_the_search_goes_on(

@@ -85,7 +85,7 @@ class _Search:
         return loss
 
     async def _survived(self, rate: float, seconds: float) -> float:
-        """A tunnel that dies under a rate doesn't carry it. It is brought up again, and the search goes on."""
+        """A tunnel that dies under a rate doesn't carry it: it is brought up again."""
         try:
             loss = await self._loss(rate, seconds)
         except (NodeError, NothingArrivedError):
