@@ -96,9 +96,10 @@ pub fn spawn(arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Runs `tbnode send` and interrupts it after a while.
-pub fn interrupted(arguments: &[&str]) -> Outcome {
+/// Runs `tbnode send` and interrupts it a while after its session with this receiver began.
+pub fn interrupted(arguments: &[&str], receiver: &mut Receiver) -> Outcome {
     let child = spawn(arguments);
+    while receiver.event()["event"] != "began" {}
     std::thread::sleep(std::time::Duration::from_secs(2));
     interrupt(&child);
     finish(child)

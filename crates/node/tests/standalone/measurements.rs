@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::common::{Receiver, finish, interrupted, key_file, measure, send, spawn};
 
-/// What [`check_udp`] expects.
+/// What [`check_udp`] expects, for as long as [`SHORT`] says.
 const GENTLE_UDP: [&str; 5] = ["--udp", "--rate", "200pps", "--payload", "100"];
 const SHORT: [&str; 4] = ["--seconds", "0.5", "--warm-up", "0.2s"];
 
@@ -14,8 +14,21 @@ fn number(report: &Value, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("no `{name}` in {report}"))
 }
 
+/// That a rate is the one asked for, but for what a busy machine was late with and therefore left out.
+fn check_sent(report: &Value, asked: f64) {
+    let flows = report["flows"].as_array().unwrap();
+    let rates = flows.iter().map(|flow| {
+        let mut ends = [&flow["client"], &flow["server"]].into_iter();
+        let outcome = ends.find(|end| end["skipped"].is_u64()).unwrap();
+        let left_out = number(outcome, "skipped") + outcome["unsent"].as_f64().unwrap_or(0.0);
+        number(flow, "sent_packets_per_second") + left_out / 0.5
+    });
+    assert_eq!(rates.sum::<f64>(), asked, "{report}");
+    assert!(number(report, "sent_packets_per_second") > 0.0, "{report}");
+}
+
 fn check_udp(report: &Value) {
-    assert_eq!(number(report, "sent_packets_per_second"), 200.0);
+    check_sent(report, 200.0);
     let received = number(report, "received_packets_per_second");
     assert!(received > 0.0 && received <= 220.0, "{received}");
     assert!(number(report, "loss_ratio") <= 1.0);
@@ -56,7 +69,7 @@ fn udp_crosses_the_other_way_and_both_ways() {
     let asked = [&[receiver.address()][..], &GENTLE_UDP, &["--insecure"]].concat();
     check_udp(&measure(&[&asked[..], &SHORT, &["--reverse"]].concat()));
     let both = measure(&[&asked[..], &SHORT, &["--both"]].concat());
-    assert_eq!(number(&both, "sent_packets_per_second"), 400.0);
+    check_sent(&both, 400.0);
     let directions: Vec<_> = both["flows"]
         .as_array()
         .unwrap()
@@ -114,7 +127,7 @@ fn echo_requests_are_answered_by_the_system() {
         return;
     }
     let report: Value = serde_json::from_str(&outcome.output).unwrap();
-    assert_eq!(number(&report, "sent_packets_per_second"), 100.0);
+    check_sent(&report, 100.0);
     assert!(number(&report, "received_packets_per_second") <= 100.0);
     assert!(report["round_trip"]["p50"].as_i64().unwrap() > 0);
 }
@@ -134,7 +147,10 @@ fn transactions_messages_profiles_and_modes_are_measured() {
         assert!(report["round_trip"]["p50"].as_i64().unwrap() > 0);
     }
     let messages = go(&["--tcp", "--rate", "100pps", "--payload", "100"]);
-    assert_eq!(number(&messages, "sent_packets_per_second"), 100.0);
+    let rate = number(&messages, "sent_packets_per_second");
+    let sent = &messages["flows"][0]["client"]["flow"]["sent"]["messages"];
+    let is_on_time = number(sent, "behind") == 0.0;
+    assert!(rate == 100.0 || (rate > 0.0 && rate < 100.0 && !is_on_time));
     let call = go(&["--profile", "voip-g711"]);
     assert!(call["voice"]["mos"].as_f64().unwrap() > 1.0);
     let trains = go(&[
@@ -146,7 +162,7 @@ fn transactions_messages_profiles_and_modes_are_measured() {
         "--mode",
         "per-packet",
     ]);
-    assert_eq!(number(&trains, "sent_packets_per_second"), 160.0);
+    check_sent(&trains, 160.0);
     assert_eq!(trains["mode"]["kind"], "per_packet");
 }
 
@@ -163,13 +179,14 @@ fn a_log_holds_what_was_sent() {
 
 #[test]
 fn an_interrupted_run_tells_what_was_measured() {
-    let receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
+    let mut receiver = Receiver::start("127.0.0.1:0", &["--insecure"]);
     for kind in [
         &["--udp", "--rate", "200pps"][..],
         &["--tcp", "--rate", "20Mbit", "--reverse"],
     ] {
+        let address = receiver.address().to_owned();
         let asked = [
-            receiver.address(),
+            &address,
             "--insecure",
             "--json",
             "--seconds",
@@ -177,7 +194,7 @@ fn an_interrupted_run_tells_what_was_measured() {
             "--warm-up",
             "0s",
         ];
-        let outcome = interrupted(&[&asked[..], kind].concat());
+        let outcome = interrupted(&[&asked[..], kind].concat(), &mut receiver);
         assert_eq!(outcome.code, 130, "{}", outcome.errors);
         let report: Value = serde_json::from_str(&outcome.output).unwrap();
         assert_eq!(report["interrupted"], true);

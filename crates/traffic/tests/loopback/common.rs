@@ -1,11 +1,15 @@
 //! What the tests of all transports share.
 
 use std::net::SocketAddr;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tunnelbench_traffic::{Job, Running, Schedule, TrafficError, start};
 
 pub const MILLISECOND: u64 = 1_000_000;
+
+/// What only something that hangs takes: a busy machine never does.
+pub const HANGS: Duration = Duration::from_secs(30);
 
 pub fn now() -> i64 {
     SystemTime::now()
@@ -16,13 +20,22 @@ pub fn now() -> i64 {
 
 /// Starts soon enough for a test and late enough for a busy machine.
 pub fn schedule() -> Schedule {
-    let start_at = now() + 200 * MILLISECOND as i64;
+    let start_at = now() + 400 * MILLISECOND as i64;
     let (warm_up, measure, cool_down) = (50 * MILLISECOND, 200 * MILLISECOND, 50 * MILLISECOND);
     Schedule {
         start_at,
         warm_up,
         measure,
         cool_down,
+    }
+}
+
+/// Waits until it is so.
+pub fn wait_until(is_so: impl Fn() -> bool) {
+    let give_up = Instant::now() + HANGS;
+    while !is_so() {
+        assert!(Instant::now() < give_up, "it hangs");
+        sleep(Duration::from_millis(5));
     }
 }
 

@@ -12,6 +12,9 @@ use tunnelbench_traffic::{Job, Outcome, Running, TrafficError, start};
 
 use crate::common::*;
 
+/// What no answer takes, ns.
+const LONG: u64 = HANGS.as_nanos() as u64;
+
 fn probed(running: Running) -> Probed {
     match running.finish().unwrap() {
         Outcome::EchoProbe(probed) => probed,
@@ -23,7 +26,7 @@ fn echo_serve(protocol: Protocol) -> Running {
     start(Job::EchoServe(EchoServe {
         bind: loopback(0),
         protocol,
-        deadline: 5_000 * MILLISECOND,
+        deadline: LONG,
     }))
     .unwrap()
 }
@@ -45,11 +48,11 @@ fn echo_probe(address: SocketAddr, protocol: Protocol) -> EchoProbe {
                 proxy: None,
             },
         },
-        plan: plan(20, false, 4_000 * MILLISECOND),
+        plan: plan(20, false, LONG),
         interval: MILLISECOND,
         payload_bytes: 100,
         marker: Some(ByteBuf::from("marker")),
-        timeout: 1_000 * MILLISECOND,
+        timeout: LONG,
         socket: SocketOptions::default(),
     }
 }
@@ -107,12 +110,12 @@ fn probing_goes_on_until_there_is_an_answer() {
                 .unwrap(),
         };
         let job = EchoProbe {
-            plan: plan(1_000, true, 4_000 * MILLISECOND),
+            plan: plan(1_000, true, LONG),
             ..echo_probe(later, protocol)
         };
         let prober = start(Job::EchoProbe(job)).unwrap();
         std::thread::sleep(Duration::from_millis(30));
-        let deadline = 5_000 * MILLISECOND;
+        let deadline = LONG;
         let server = start(Job::EchoServe(EchoServe {
             bind: later,
             protocol,
@@ -133,16 +136,22 @@ fn a_connection_that_stays_silent_is_given_up_for_another() {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind(loopback(0)).unwrap();
     let job = EchoProbe {
-        plan: plan(1_000, true, 4_000 * MILLISECOND),
+        plan: plan(1_000, true, LONG),
         timeout: 50 * MILLISECOND,
         ..echo_probe(listener.local_addr().unwrap(), Protocol::Tcp)
     };
     let prober = start(Job::EchoProbe(job)).unwrap();
     let (_silent, _) = listener.accept().unwrap();
-    let (mut answering, _) = listener.accept().unwrap();
-    let mut probe = [0; 100];
-    answering.read_exact(&mut probe).unwrap();
-    answering.write_all(&probe).unwrap();
+    // Whichever of the others is answered in time.
+    std::thread::spawn(move || {
+        for answering in listener.incoming() {
+            let mut probe = [0; 100];
+            let mut answering = answering?;
+            answering.read_exact(&mut probe)?;
+            answering.write_all(&probe)?;
+        }
+        std::io::Result::Ok(())
+    });
     let probed = probed(prober);
     assert_eq!(probed.replies, 1);
     assert!(probed.first_reply_after.unwrap() >= 50 * MILLISECOND);
@@ -209,9 +218,7 @@ fn echo_jobs_beyond_the_limits_are_refused() {
 fn wayward_server(copies: impl Fn(u32) -> usize + Send + 'static) -> SocketAddr {
     let socket = UdpSocket::bind(loopback(0)).unwrap();
     let address = socket.local_addr().unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(2)))
-        .unwrap();
+    socket.set_read_timeout(Some(HANGS)).unwrap();
     std::thread::spawn(move || {
         let mut buffer = [0; 1_000];
         while let Ok((length, source)) = socket.recv_from(&mut buffer) {
@@ -230,8 +237,8 @@ fn lost_and_duplicated_replies_are_counted() {
     for interval in [MILLISECOND, 0] {
         let job = EchoProbe {
             interval,
-            timeout: 200 * MILLISECOND,
-            plan: plan(16, false, 4_000 * MILLISECOND),
+            timeout: 500 * MILLISECOND,
+            plan: plan(16, false, LONG),
             ..echo_probe(server, Protocol::Udp)
         };
         let probed = probed(start(Job::EchoProbe(job)).unwrap());
@@ -246,7 +253,7 @@ fn lost_and_duplicated_replies_are_counted() {
 fn replies_that_overtake_each_other_are_reordered() {
     let socket = UdpSocket::bind(loopback(0)).unwrap();
     let job = EchoProbe {
-        plan: plan(4, false, 4_000 * MILLISECOND),
+        plan: plan(4, false, LONG),
         ..echo_probe(socket.local_addr().unwrap(), Protocol::Udp)
     };
     let prober = start(Job::EchoProbe(job)).unwrap();

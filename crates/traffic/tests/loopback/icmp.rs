@@ -19,12 +19,12 @@ fn ping(address: IpAddr) -> EchoProbe {
         plan: ProbePlan::Count {
             count: 20,
             until_first_reply: false,
-            deadline: 4_000 * MILLISECOND,
+            deadline: HANGS.as_nanos() as u64,
         },
         interval: MILLISECOND,
         payload_bytes: 56,
         marker: None,
-        timeout: 1_000 * MILLISECOND,
+        timeout: HANGS.as_nanos() as u64,
         socket: SocketOptions::default(),
     }
 }
@@ -112,7 +112,7 @@ fn what_may_not_be_fragmented_and_is_too_big_is_a_failure() {
         plan: ProbePlan::Count {
             count: 3,
             until_first_reply: false,
-            deadline: 4_000 * MILLISECOND,
+            deadline: HANGS.as_nanos() as u64,
         },
         ..ping(LOOPBACKS[1])
     };

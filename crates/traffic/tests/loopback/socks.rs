@@ -94,7 +94,7 @@ fn connect(destination: SocketAddr, proxy: &Proxy, streams: u16) -> [Job; 2] {
         schedule,
         side: Side::Send,
         options,
-        connect_timeout: 1_000 * MILLISECOND,
+        connect_timeout: HANGS.as_nanos() as u64,
     };
     [Job::TcpListen(listen), Job::TcpConnect(connect)]
 }
@@ -136,7 +136,7 @@ fn probes_pass_through_a_proxy() {
     let server = start(Job::EchoServe(EchoServe {
         bind: loopback(0),
         protocol: Protocol::Tcp,
-        deadline: 5_000 * MILLISECOND,
+        deadline: HANGS.as_nanos() as u64,
     }))
     .unwrap();
     let prober = start(Job::EchoProbe(EchoProbe {
@@ -147,12 +147,12 @@ fn probes_pass_through_a_proxy() {
         plan: ProbePlan::Count {
             count: 20,
             until_first_reply: false,
-            deadline: 4_000 * MILLISECOND,
+            deadline: HANGS.as_nanos() as u64,
         },
         interval: MILLISECOND,
         payload_bytes: 100,
         marker: None,
-        timeout: 1_000 * MILLISECOND,
+        timeout: HANGS.as_nanos() as u64,
         socket: SocketOptions::default(),
     }))
     .unwrap();
@@ -184,7 +184,7 @@ fn transactions_pass_through_a_proxy() {
             session: 7,
             schedule,
             transaction,
-            timeout: 1_000 * MILLISECOND,
+            timeout: HANGS.as_nanos() as u64,
             socket: SocketOptions::default(),
         }))
         .unwrap();
@@ -209,7 +209,7 @@ fn datagrams_have_no_proxy() {
         session: 7,
         schedule: schedule(),
         transaction: transaction(Protocol::Udp, false),
-        timeout: 1_000 * MILLISECOND,
+        timeout: HANGS.as_nanos() as u64,
         socket: SocketOptions::default(),
     })]);
 }

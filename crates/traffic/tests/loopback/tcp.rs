@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
 use tunnelbench_traffic::job::{
     Content, Messages, Side, SocketOptions, TcpConnect, TcpListen, TcpOptions,
@@ -43,7 +42,7 @@ fn tcp_connect(destination: SocketAddr, side: Side, streams: u16) -> TcpConnect 
         streams,
         ..options()
     };
-    let connect_timeout = 1_000 * MILLISECOND;
+    let connect_timeout = HANGS.as_nanos() as u64;
     TcpConnect {
         destination,
         proxy: None,
@@ -348,7 +347,7 @@ fn a_listener_turns_strangers_away() {
 
 /// Introduces a stream as a connecting job does.
 fn greet(stream: &mut TcpStream, session: u64, index: u16) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+    stream.set_read_timeout(Some(HANGS))?;
     let hello = [&b"tbtc"[..], &session.to_be_bytes(), &index.to_be_bytes()].concat();
     stream.write_all(&hello)?;
     let mut answer = [0; 14];
@@ -468,11 +467,11 @@ fn a_job_that_contents_itself_tells_what_it_has() {
     }))
     .unwrap();
     let (receiver, sender) = (listener.stopper(), connector.stopper());
-    while now() < schedule.start_at + schedule.warm_up as i64 + 50 * MILLISECOND as i64 {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let measured_from = schedule.start_at + schedule.warm_up as i64;
+    wait_until(|| now() > measured_from);
+    let before = receiver.received().bytes;
+    wait_until(|| receiver.received().bytes > before);
     let so_far = receiver.received().bytes;
-    assert!(so_far > 0);
     receiver.content_itself();
     sender.content_itself();
     sender.stop();

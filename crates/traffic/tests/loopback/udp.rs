@@ -19,7 +19,7 @@ fn udp_receive(bind: SocketAddr, schedule: Schedule) -> UdpReceive {
         bind,
         session: 7,
         schedule,
-        linger: 200 * MILLISECOND,
+        linger: 500 * MILLISECOND,
         step: 100 * MILLISECOND,
         timestamps,
         peer: None,
@@ -453,13 +453,11 @@ fn jobs_that_content_themselves_agree_on_what_there_was() {
     let send = udp_send(bound(&receiver), schedule, departures);
     let sender = start(Job::UdpSend(send)).unwrap();
     let watched = receiver.stopper();
-    while watched.received().packets < 100 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait_until(|| watched.received().packets >= 100);
     sender.stopper().content_itself();
     sender.stop();
     let sent = udp_sent(sender);
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    wait_until(|| watched.received() == sent.total);
     watched.content_itself();
     watched.stop();
     let received = udp_received(receiver);

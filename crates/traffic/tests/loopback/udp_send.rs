@@ -3,7 +3,6 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use tunnelbench_packet_log::LogReader;
 use tunnelbench_traffic::job::{Content, SendMode, SocketOptions, UdpSend};
@@ -79,9 +78,7 @@ fn carried(job: UdpSend) -> (UdpSent, Vec<Arrival>) {
             .unwrap();
         outcome
     });
-    receiver
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
+    receiver.set_read_timeout(Some(HANGS)).unwrap();
     let mut arrivals = Vec::new();
     let mut buffer = vec![0; 70_000];
     loop {
