@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-_HANGS_SECONDS = 20.0
+_HANGS_SECONDS = 60.0
 
 
 def descendants(process: int) -> list[int]:

@@ -42,7 +42,7 @@ TOPOLOGY = TOPOLOGIES["site-to-site"]
 PORT = 5201
 SESSION = 4711
 CAPTURE = "/tmp/arrivals.pcap"
-_MOST_RUNS = 5
+_MOST_RUNS = 10
 _DUPLICATES_OUTSIDE = 40
 """Copies of what was sent before and after the measured window may be so many: nobody counts them apart."""
 STANDARD_ERRORS = 4.5
@@ -124,9 +124,8 @@ async def test_known_loss_and_delay_are_found(lab: Lab) -> None:
     loss = 1 - flow.received.flow.measured.packets / flow.sent.measured.packets
     assert_share(loss, 0.05, flow.sent.measured.packets)
     assert flow.received.flow.delay is not None
-    # The emulator never sends early, and its kernel and both others add what a busy machine makes them.
-    assert flow.received.flow.delay.min >= 20e6
-    assert flow.received.flow.delay.p50 < 25e6
+    # The emulator never sends early, and one of thousands is held up by no busy machine.
+    assert 20e6 <= flow.received.flow.delay.min < 25e6
 
 
 async def test_known_duplication_is_found(lab: Lab) -> None:
@@ -140,7 +139,7 @@ async def test_known_reordering_is_found(lab: Lab) -> None:
     """One in five is not delayed; the delay lets it overtake the one before it, and no other."""
     interval_ms, jump = 20, 0.2
     await emulate(lab, "delay", f"{interval_ms * 1.5:g}ms", "reorder", f"{jump:.0%}")
-    flow = await undisturbed(lab, 1000 // interval_ms, 20)
+    flow = await undisturbed(lab, 1000 // interval_ms, 12)
     packets = flow.received.flow.measured.packets
     # A datagram is reordered where it waits and its successor does not.
     assert_share(flow.received.flow.reordered / packets, (1 - jump) * jump, packets)

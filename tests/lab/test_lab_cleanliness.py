@@ -26,7 +26,7 @@ async def test_a_lower_mtu_is_forgotten(family: Family) -> None:
             return (await host.run("ip", "route", "get", server)).text
 
         await lab.nodes["gw1"].run("ip", "link", "set", "wan", "mtu", "1300")
-        await host.run("ping", "-c", "1", "-W", "1", "-M", "do", "-s", "1400", server, check=False)
+        await host.run("ping", "-c", "1", "-W", "30", "-M", "do", "-s", "1400", server, check=False)
         assert " mtu 1300" in await path_mtu()
         await forget_paths(host)
         assert " mtu " not in await path_mtu()

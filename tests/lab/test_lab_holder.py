@@ -31,7 +31,7 @@ pytestmark = pytest.mark.lab
 
 COMMAND = [sys.executable, "-c", "from tunnelbench.commands.lab import lab_app; lab_app()"]
 MEGABYTE = 1 << 20
-HANGS_SECONDS = 30.0
+HANGS_SECONDS = 60.0
 
 
 def run(*arguments: str) -> Result:
@@ -114,7 +114,7 @@ def test_a_reader_that_stops_reading_takes_no_memory(lab: dict[str, object]) -> 
             most = re.search(r"VmHWM:\s+(\d+) kB", status)
             assert most is not None
             assert int(most[1]) < 128 << 10
-        writers = cats(lab)
+        writers = programs(lab, "cat", "/dev/zero")
         assert len(writers) == 1
         # Whoever reads no more ends the program, as in any pipeline.
         command.stdout.close()
@@ -154,7 +154,7 @@ def test_a_command_that_is_killed_hangs_up_on_its_program(lab: dict[str, object]
     ) as command:
         assert command.stdout is not None
         command.stdout.read(MEGABYTE)
-        writers = cats(lab)
+        writers = programs(lab, "cat", "/dev/zero")
         assert len(writers) == 1
         command.kill()
     assert survivors(writers) == []
@@ -173,7 +173,10 @@ def test_a_shell_has_a_terminal_that_follows_the_users(lab: dict[str, object]) -
     os.write(terminal, b"sleep 0.2; stty size\n")
     read_until(terminal, "50 120\r\n")
     os.write(terminal, b"sleep 1000\n")
-    time.sleep(0.3)
+    give_up = time.monotonic() + HANGS_SECONDS
+    while not programs(lab, "sleep", "1000"):
+        assert time.monotonic() < give_up, "no sleep"
+        time.sleep(0.05)
     os.write(terminal, b"\x03")
     os.write(terminal, b"echo status $?; exit 5\n")
     read_until(terminal, "status 130\r\n")
@@ -239,9 +242,9 @@ def test_a_lab_that_cannot_come_up_says_why_and_leaves_nothing(lab: dict[str, ob
     assert "x" not in rendezvous.open_labs()
 
 
-def cats(lab: dict[str, object]) -> list[int]:
-    """The processes of the lab that run `cat /dev/zero`."""
-    return [process for process in processes_of(lab) if command_line(process) == ["cat", "/dev/zero"]]
+def programs(lab: dict[str, object], *arguments: str) -> list[int]:
+    """The processes of the lab that run a program with these arguments."""
+    return [process for process in processes_of(lab) if command_line(process) == list(arguments)]
 
 
 def resize(terminal: int, rows: int, columns: int) -> None:

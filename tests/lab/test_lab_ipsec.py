@@ -37,7 +37,9 @@ async def lab(request: pytest.FixtureRequest) -> AsyncGenerator[Lab]:
         yield made
 
 
-@pytest.mark.parametrize(("lab", "tunnel", "suite", "levels", "outer"), TRIED, indirect=["lab"])
+@pytest.mark.parametrize(
+    ("lab", "tunnel", "suite", "levels", "outer"), TRIED, indirect=["lab"], scope="module"
+)
 async def test_options_are_proven_and_read_back(
     lab: Lab, tunnel: Tunnel, suite: str, levels: Mapping[str, str], outer: Family
 ) -> None:
@@ -47,7 +49,7 @@ async def test_options_are_proven_and_read_back(
     async with AsyncExitStack() as cleanup:
         established = await tunnel.up(*ends, variant, cleanup)
         for family in Family:
-            assert await await_first_reply(lab, established, ("udp", family), 20) is not None
+            assert await await_first_reply(lab, established, ("udp", family), 60) is not None
         verdict = await examine(lab, established, variant.suite, tunnel.carried(variant))
         assert verdict.refusal is None
         assert (await established.read_back()).facts == established.facts

@@ -172,7 +172,7 @@ async def test_transactions_are_completed(
     lab: Lab, driver: LoadDriver, transport: Transport, pattern: Pattern
 ) -> None:
     metrics = await measure(lab, driver, transport, "forward", None, pattern=pattern)
-    assert metrics["transactions_per_second"] > 10
+    assert metrics["transactions_per_second"] > 2
     assert 0 < metrics["round_trip_p50"] <= metrics["round_trip_p99"] <= metrics["round_trip_max"]
 
 

@@ -96,11 +96,11 @@ async def test_packets_have_the_predicted_sizes(
     async with AsyncExitStack() as cleanup:
         established = await tunnel.up(*gateways(lab, variant.outer), variant, cleanup)
         for family in sorted(family for transport, family in tunnel.carried(variant) if transport == "udp"):
-            assert await await_first_reply(lab, established, ("udp", family), 10) is not None
+            assert await await_first_reply(lab, established, ("udp", family), 60) is not None
             wrong += [text async for text in mispredicted(lab, encapsulation, family)]
         assert not wrong, "\n".join(wrong)
         if encapsulation.stream:
-            assert await await_first_reply(lab, established, ("tcp", IPV4), 10) is not None
+            assert await await_first_reply(lab, established, ("tcp", IPV4), 60) is not None
             full = predict(encapsulation, bulk_payload(encapsulation, IPV4, MTU), "tcp", IPV4, MTU)
             await check_stream(Bench(lab, established), full.bulk_ratio)
 

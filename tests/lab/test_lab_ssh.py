@@ -46,7 +46,7 @@ async def test_a_variant_is_proven_and_goes_on_with_new_keys(
     variant = tunnel.variant(suite, levels, outer)
     async with AsyncExitStack() as cleanup:
         established = await tunnel.up(*gateways(lab, outer), variant, cleanup)
-        assert await await_first_reply(lab, established, ("tcp", Family.IPV4), 10) is not None
+        assert await await_first_reply(lab, established, ("tcp", Family.IPV4), 60) is not None
         verdict = await examine(lab, established, variant.suite, tunnel.carried(variant))
         assert verdict.refusal is None
         assert f"{outer.value} tcp 22" in verdict.evidence.packets
@@ -56,7 +56,7 @@ async def test_a_variant_is_proven_and_goes_on_with_new_keys(
         for _ in range(2):
             await established.rekey()
             assert (await established.read_back()).suite == suite
-        assert await await_first_reply(lab, established, ("tcp", Family.IPV6), 10) is not None
+        assert await await_first_reply(lab, established, ("tcp", Family.IPV6), 60) is not None
 
 
 async def test_trials_go_through_a_socks_proxy_and_cross_the_wire(lab: Lab) -> None:

@@ -25,7 +25,7 @@ from tunnelbench.witness.witness import examine
 
 pytestmark = pytest.mark.lab
 
-HANGS_SECONDS = 30.0
+HANGS_SECONDS = 60.0
 GATEWAYS = ("gw1", "gw2")
 
 
@@ -40,9 +40,9 @@ async def route(lab: Lab) -> None:
 
 
 async def ping(lab: Lab, family: Family, *options: str) -> str:
-    """A few packets from the first host to the last, by name; raises ProgramError where none comes back."""
+    """From the first host to the last, by name, until five packets came back; else raises ProgramError."""
     version = "-4" if family is Family.IPV4 else "-6"
-    command = ("ping", version, "-c", "5", "-i", "0.01", "-w", "10", *options, "host2")
+    command = ("ping", version, "-c", "5", "-i", "0.01", "-w", "30", *options, "host2")
     return (await lab.nodes["host1"].run(*command, timeout=HANGS_SECONDS)).text
 
 
@@ -63,7 +63,7 @@ async def test_both_families_cross_by_name(topology: str, kernels: tuple[str, ..
         processes = set(descendants(os.getpid())) - before
         await route(lab)
         for family in Family:
-            assert " 0% packet loss" in await ping(lab, family)
+            await ping(lab, family)
         for name, node in lab.nodes.items():
             version = (await node.identify()).kernel
             assert (version == find().kernel_version) == (name in kernels)
@@ -78,8 +78,8 @@ async def test_clients_of_remote_access_each_reach_the_host() -> None:
         assert verdict.proven, verdict.refusal
         for client in ("client1", "client2", "client3"):
             for version in ("-4", "-6"):
-                await lab.nodes[client].run("ping", version, "-c", "1", "-w", "5", "host")
-                await lab.nodes["host"].run("ping", version, "-c", "1", "-w", "5", client)
+                await lab.nodes[client].run("ping", version, "-c", "1", "-w", "30", "host")
+                await lab.nodes["host"].run("ping", version, "-c", "1", "-w", "30", client)
 
 
 async def test_two_labs_at_once_do_not_meet() -> None:

@@ -165,9 +165,9 @@ async def test_wireguard_with_a_wrong_key_says_how_far_it_came(
         return section(dataclasses.replace(peer, key=stranger))
 
     monkeypatch.setattr(wireguard_device, "section", of_a_stranger)
-    monkeypatch.setattr(wireguard_device, "READY_SECONDS", 1.0)
+    monkeypatch.setattr(wireguard_device, "READY_SECONDS", 2.0)
     complaint = await fails_to_come_up(lab, "wireguard-go", "chacha20-poly1305")
-    assert "WireGuard was not ready within 1 s" in complaint
+    assert "WireGuard was not ready within 2 s" in complaint
     assert "Sending handshake initiation" in complaint
 
 
@@ -177,11 +177,11 @@ async def test_a_peer_that_does_not_answer_is_given_up(
 ) -> None:
     lab = labs.lab_for(vpn, suite)
     for module in (openvpn, openssh, wireguard_device):
-        monkeypatch.setattr(module, "READY_SECONDS", 1.0)
+        monkeypatch.setattr(module, "READY_SECONDS", 2.0)
     left, right = gateways(lab)
     nowhere = dataclasses.replace(left.peer, outside=Addresses.parse("192.168.0.99/24", "fd00:0::99/64"))
     tunnel, before = all_tunnels()[vpn], await state(lab)
-    with pytest.raises(NodeError, match=r"(not ready within 1 s|before it was ready); its last lines:\n\S"):
+    with pytest.raises(NodeError, match=r"(not ready within 2 s|before it was ready); its last lines:\n\S"):
         async with asyncio.timeout(HANGS_SECONDS), AsyncExitStack() as cleanup:
             await tunnel.up(dataclasses.replace(left, peer=nowhere), right, tunnel.variant(suite), cleanup)
     await assert_as_before(lab, before)

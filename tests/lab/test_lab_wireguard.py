@@ -39,12 +39,12 @@ async def test_a_variant_comes_up_and_says_what_it_is(
     async with AsyncExitStack() as cleanup:
         established = await all_tunnels()[vpn].up(*gateways(lab, outer), variant, cleanup)
         for traffic in all_tunnels()[vpn].carried(variant):
-            assert await await_first_reply(lab, established, traffic, 10) is not None, traffic
+            assert await await_first_reply(lab, established, traffic, 60) is not None, traffic
         read_back = await established.read_back()
         assert read_back.suite == "chacha20-poly1305"
         assert read_back.facts == established.facts
         assert established.handshake_seconds is not None
-        assert 0 < established.handshake_seconds < 5
+        assert 0 < established.handshake_seconds < 60
 
 
 async def test_new_keys_come_when_they_are_forced(bench: tuple[str, Lab]) -> None:
@@ -56,7 +56,7 @@ async def test_new_keys_come_when_they_are_forced(bench: tuple[str, Lab]) -> Non
         first, second = [await sessions_seen(lab, established.rekey) for _ in range(2)]
         assert len(first) == len(second) == 2, "one session in each direction"
         assert not first & second
-        assert await await_first_reply(lab, established, ("udp", Family.IPV4), 10) is not None
+        assert await await_first_reply(lab, established, ("udp", Family.IPV4), 60) is not None
 
 
 async def test_clients_have_their_addresses_and_reach_the_host(bench: tuple[str, Lab]) -> None:
@@ -72,7 +72,7 @@ async def test_clients_have_their_addresses_and_reach_the_host(bench: tuple[str,
                     seen = await clients.nodes[site.host].run("ip", "route", "get", host)
                     assert " dev wg0 " in seen.text
                     assert f" src {site.inside.address(family)} " in seen.text
-                    await clients.nodes[site.host].run("ping", "-c1", "-w5", host)
+                    await clients.nodes[site.host].run("ping", "-c1", "-w30", host)
             assert (await established.read_back()).suite == "chacha20-poly1305"
             assert (await established.read_back()).facts == {"preshared key": "yes"}
             assert established.rekey is not None
