@@ -195,14 +195,14 @@ fn meet(
     places.iter().map(meet_one).collect()
 }
 
-/// Long enough for both ends to be ready, every TCP stream connected: two round trips each.
+/// Long enough for both ends to be ready, on busy machines too, every TCP stream connected: two round trips each.
 fn lead(offer: &Offer, reading: &Reading) -> Duration {
     let streams: u64 = offer
         .flows
         .iter()
         .map(|flow| u64::from(flow.traffic.streams()))
         .sum();
-    Duration::from_millis(300 + 2 * streams)
+    Duration::from_millis(1_000 + 2 * streams)
         + Duration::from_nanos(reading.round_trip.saturating_mul(4 + 2 * streams))
             .min(Duration::from_secs(20))
 }

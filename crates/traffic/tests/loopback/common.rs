@@ -20,7 +20,7 @@ pub fn now() -> i64 {
 
 /// Starts soon enough for a test and late enough for a busy machine.
 pub fn schedule() -> Schedule {
-    let start_at = now() + 400 * MILLISECOND as i64;
+    let start_at = now() + 1_000 * MILLISECOND as i64;
     let (warm_up, measure, cool_down) = (50 * MILLISECOND, 200 * MILLISECOND, 50 * MILLISECOND);
     Schedule {
         start_at,
