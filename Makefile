@@ -24,7 +24,7 @@ demo: image
 
 test: test-host lint image
 	cargo test --locked --quiet
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 test-matrix: $(ENVIRONMENT)/development image
 	$(BIN)/tunnelbench prove --matrix --at-once 4 --image bullseye --image bookworm --image trixie \
