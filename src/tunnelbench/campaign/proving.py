@@ -36,7 +36,7 @@ Outcome = Literal["works", "blocked", "fails"]
 _CLIENTS = 2
 _FIRST_REPLY_SECONDS = 15.0
 _METHOD = Method.model_validate({"trial": "1 s", "warm_up": "200 ms", "cool_down": "100 ms"})
-_UDP_RATE = SendingRate(10_000_000)
+_UDP_RATE = SendingRate(2_000_000)
 _UDP_PAYLOAD = 1000
 _TRIALS = 3
 _GENTLY = Shaping(rate=50e6)
