@@ -23,7 +23,7 @@ demo: image
 	@echo "The report: file://$(CURDIR)/demo-result/report.html"
 
 test: test-host lint image
-	cargo test --locked --quiet
+	RUST_TEST_THREADS=4 cargo test --locked --quiet
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 test-matrix: $(ENVIRONMENT)/development image
