@@ -10,7 +10,7 @@ use tunnelbench_traffic::job::{
     Content, EchoDestination, EchoProbe, EchoServe, ProbePlan, Protocol, Side, SocketOptions,
     TcpConnect, TcpListen, TcpOptions, Transaction, TransactionRun, TransactionServe,
 };
-use tunnelbench_traffic::{Job, Outcome, TrafficError, start};
+use tunnelbench_traffic::{Job, Outcome, Schedule, TrafficError, start};
 
 use crate::common::*;
 
@@ -66,7 +66,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream) -> io::Result<()> {
     to.shutdown(Shutdown::Both)
 }
 
-fn connect(destination: SocketAddr, proxy: &Proxy, streams: u16) -> [Job; 2] {
+fn connect(destination: SocketAddr, proxy: &Proxy, streams: u16, schedule: Schedule) -> [Job; 2] {
     let options = TcpOptions {
         write_bytes: 10_000,
         streams,
@@ -79,7 +79,6 @@ fn connect(destination: SocketAddr, proxy: &Proxy, streams: u16) -> [Job; 2] {
         sample: 20 * MILLISECOND,
         socket: SocketOptions::default(),
     };
-    let schedule = schedule();
     let listen = TcpListen {
         bind: destination,
         session: 7,
@@ -102,9 +101,10 @@ fn connect(destination: SocketAddr, proxy: &Proxy, streams: u16) -> [Job; 2] {
 #[test]
 fn streams_pass_through_a_proxy() {
     let proxy = Proxy::start();
-    let [listen, _] = connect(loopback(0), &proxy, 2);
+    let schedule = schedule();
+    let [listen, _] = connect(loopback(0), &proxy, 2, schedule);
     let listener = start(listen).unwrap();
-    let [_, connect] = connect(bound(&listener), &proxy, 2);
+    let [_, connect] = connect(bound(&listener), &proxy, 2, schedule);
     let connector = start(connect).unwrap();
     connector.finish().unwrap();
     let Outcome::TcpListen(listened) = listener.finish().unwrap() else {
@@ -121,7 +121,7 @@ fn a_proxy_that_cannot_connect_is_quoted() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let [_, connect] = connect(nobody, &proxy, 1);
+    let [_, connect] = connect(nobody, &proxy, 1, schedule());
     let failure = start(connect).unwrap_err();
     assert!(matches!(failure, TrafficError::Io { .. }), "{failure}");
     assert!(
@@ -168,7 +168,11 @@ fn probes_pass_through_a_proxy() {
 fn transactions_pass_through_a_proxy() {
     for fresh_connections in [false, true] {
         let proxy = Proxy::start();
-        let (schedule, transaction) = (schedule(), transaction(Protocol::Tcp, fresh_connections));
+        let transaction = transaction(Protocol::Tcp, fresh_connections);
+        let schedule = Schedule {
+            measure: 2_000 * MILLISECOND,
+            ..schedule()
+        };
         let server = start(Job::TransactionServe(TransactionServe {
             bind: loopback(0),
             session: 7,

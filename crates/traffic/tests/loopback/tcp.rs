@@ -325,17 +325,18 @@ fn a_listener_that_lacks_streams_says_how_many() {
 
 #[test]
 fn a_listener_turns_strangers_away() {
-    let listener = start(Job::TcpListen(tcp_listen(Side::Receive))).unwrap();
+    let job = tcp_listen(Side::Receive);
+    let schedule = job.schedule;
+    let listener = start(Job::TcpListen(job)).unwrap();
     let mute = TcpStream::connect(bound(&listener)).unwrap();
     for (session, index) in [(8, 0), (7, 1)] {
         let mut stranger = TcpStream::connect(bound(&listener)).unwrap();
         assert!(greet(&mut stranger, session, index).is_err());
     }
-    let connector = start(Job::TcpConnect(tcp_connect(
-        bound(&listener),
-        Side::Send,
-        1,
-    )))
+    let connector = start(Job::TcpConnect(TcpConnect {
+        schedule,
+        ..tcp_connect(bound(&listener), Side::Send, 1)
+    }))
     .unwrap();
     connector.finish().unwrap();
     let Outcome::TcpListen(listened) = listener.finish().unwrap() else {

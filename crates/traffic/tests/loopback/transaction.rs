@@ -86,14 +86,16 @@ fn both_ends_count_the_same_transactions() {
             };
             let (transacted, served) = pair(transaction, schedule());
             let case = format!("{transaction:?} {served:?}");
-            assert_eq!(transacted.total, served.responses, "{case}");
+            // The last responses may still be on their way when a busy machine's time is up.
+            let most = transacted.total + u64::from(concurrency);
+            let counted = transacted.total..=most;
+            assert!(counted.contains(&served.responses), "{case}");
             assert_eq!((transacted.failures, served.foreign), (0, 0), "{case}");
-            let connections = if fresh_connections {
-                transacted.total
+            if fresh_connections {
+                assert!(counted.contains(&served.connections), "{case}");
             } else {
-                concurrency.into()
-            };
-            assert_eq!(served.connections, connections, "{case}");
+                assert_eq!(served.connections, u64::from(concurrency), "{case}");
+            }
             assert!(transacted.transactions > 0 && transacted.transactions < transacted.total);
             let round_trip = transacted.round_trip.unwrap();
             assert_eq!(round_trip.count, transacted.transactions);
@@ -255,7 +257,7 @@ fn thousands_of_fresh_connections_leave_no_descriptors() {
     let mut connections = 0;
     while connections < 2_000 {
         let (transacted, served) = pair(transaction, schedule());
-        assert_eq!(served.connections, transacted.total);
+        assert!(served.connections >= transacted.total);
         connections += served.connections;
     }
     // Other tests have descriptors of their own.

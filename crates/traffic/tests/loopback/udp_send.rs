@@ -1,6 +1,7 @@
 //! What a UDP sender puts on the wire, seen by a plain socket.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::thread;
 
@@ -63,9 +64,7 @@ fn job(departures: Departures, sizes: Sizes, mode: SendMode) -> UdpSend {
 fn carried(job: UdpSend) -> (UdpSent, Vec<Arrival>) {
     let any: SocketAddr = SocketAddr::new(job.destination.ip(), 0);
     let receiver = UdpSocket::bind(any).unwrap();
-    socket2::SockRef::from(&receiver)
-        .set_recv_buffer_size(4_000_000)
-        .unwrap();
+    force_buffer(&receiver, 8_000_000);
     let destination = receiver.local_addr().unwrap();
     let running = start(Job::UdpSend(UdpSend { destination, ..job })).unwrap();
     // Whoever is done sends this in the last place.
@@ -91,6 +90,24 @@ fn carried(job: UdpSend) -> (UdpSent, Vec<Arrival>) {
     match finish.join().unwrap().unwrap() {
         Outcome::UdpSend(sent) => (sent, arrivals),
         other => panic!("{other:?}"),
+    }
+}
+
+/// Beyond what the system usually grants, where this user may.
+fn force_buffer(socket: &UdpSocket, bytes: libc::c_int) {
+    // SAFETY: the pointer and the length are those of one live integer.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUFFORCE,
+            (&raw const bytes).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if status != 0 {
+        let socket = socket2::SockRef::from(socket);
+        socket.set_recv_buffer_size(bytes as usize).unwrap();
     }
 }
 
@@ -243,6 +260,8 @@ fn a_seed_sends_the_same_datagrams() {
 
 #[test]
 fn the_smallest_and_the_largest_datagrams_are_carried() {
+    // So few that all fit a receive buffer of the usual size, however late they are read.
+    let few = Departures::PacketsPerSecond { value: 15 };
     for (bytes, destination) in [
         (12, "127.0.0.1:9"),
         (15, "[::1]:9"),
@@ -252,7 +271,7 @@ fn the_smallest_and_the_largest_datagrams_are_carried() {
         let job = UdpSend {
             destination: destination.parse().unwrap(),
             ..job(
-                PACED,
+                few.clone(),
                 Sizes::constant(bytes),
                 SendMode::Batched { datagrams: 4 },
             )
