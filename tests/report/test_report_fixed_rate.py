@@ -174,7 +174,6 @@ def test_columns_of_a_fixed_rate(content: Content) -> None:
         "Wire",
         "n",
         "Processor s/s",
-        "Wire by formats",
         "Received",
         "Set-up",
     ]
