@@ -1,11 +1,9 @@
 //! How a sender ends a stream, so that the receiver misses nothing of it and the next trial sees nothing of it.
 
 use std::net::Shutdown;
-use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
 use crate::tcp::information::is_delivered;
@@ -18,18 +16,6 @@ const CLOCKS_APART: Duration = Duration::from_millis(50);
 
 /// How often a sender looks whether all has arrived.
 const LOOK: Duration = Duration::from_millis(2);
-
-/// Gives the receiver, whose clock may be behind, the time to see the measured window end undisturbed. What is still
-/// under way when it hangs up is dropped.
-pub(super) fn wait_for_hang_up(socket: &Socket) {
-    let mut hung_up = [PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::RDHUP)];
-    let limit = Timespec {
-        tv_sec: 0,
-        tv_nsec: HANG_UP.subsec_nanos().into(),
-    };
-    // Whether the other end hung up or not, this end does now.
-    let _ = poll(&mut hung_up, Some(&limit));
-}
 
 /// Says that there is no more, and waits until all has arrived.
 pub(super) fn hear_out(socket: &Socket) {

@@ -126,11 +126,6 @@ impl<'env> Trial<'env> {
             .wait_until(due, spin.clamp(0, LONGEST_SPIN), self.stop)
     }
 
-    /// Whether all that was sent is to arrive: to drop it would cut the other way short, or messages.
-    pub fn hears_out(&self) -> bool {
-        self.side == Side::Both || self.options.messages.is_some()
-    }
-
     /// Whether the schedule ends here; an error where that is too early.
     pub fn is_over(&self, now: i64) -> Result<bool, TrafficError> {
         if now >= self.schedule.end() {

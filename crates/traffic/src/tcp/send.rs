@@ -6,7 +6,7 @@ use crate::job::{Messages, TcpOptions};
 use crate::outcome::{MessagesSent, TcpInformation, TcpSent, TcpSentStream};
 use crate::processor::ProcessorMeter;
 use crate::schedule::Schedule;
-use crate::tcp::ending::{hear_out, wait_for_hang_up};
+use crate::tcp::ending::hear_out;
 use crate::tcp::flow::{Stream, Trial};
 use crate::tcp::information::information;
 use crate::tcp::sampling::{Sampled, SampledStream};
@@ -98,11 +98,7 @@ pub(super) fn send(
             .map_err(TrafficError::io("read TCP_INFO of a connection"))?,
         messages,
     };
-    if trial.hears_out() {
-        hear_out(&stream.socket);
-    } else {
-        wait_for_hang_up(&stream.socket);
-    }
+    hear_out(&stream.socket);
     Ok(sent)
 }
 
