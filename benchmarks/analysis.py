@@ -23,6 +23,7 @@ from tunnelbench.analysis.effects import effects
 from tunnelbench.analysis.findings.beside import published_beside_ours
 from tunnelbench.analysis.findings.judge import judge
 from tunnelbench.analysis.findings.questions import answer_paper
+from tunnelbench.analysis.findings.scope import observed
 from tunnelbench.analysis.frames import POINT, TREATMENT, TRIALS, instance_values
 from tunnelbench.analysis.groups import groups
 from tunnelbench.analysis.summary import summarise
@@ -39,9 +40,13 @@ METRICS = {"throughput": 300.0, "jitter": 0.2, "latency_p50": 1.5}
 PARTS: dict[str, Callable[[pl.DataFrame, Correspondence], object]] = {
     "the frame alone": lambda trials, _: trials,
     "summary": lambda trials, _: summarise(trials),
-    "findings": lambda trials, means: judge(trials, published(STUDY), means),
-    "beside ours": lambda trials, means: published_beside_ours(trials, published(STUDY), means),
-    "questions": lambda trials, means: answer_paper(trials, published(STUDY), means),
+    "findings": lambda trials, means: judge(observed(instance_values(trials)), published(STUDY), means),
+    "beside ours": lambda trials, means: published_beside_ours(
+        observed(instance_values(trials)), published(STUDY), means
+    ),
+    "questions": lambda trials, means: answer_paper(
+        observed(instance_values(trials)), published(STUDY), means
+    ),
     "tiers": lambda trials, _: groups(instance_values(trials)),
     "pairs": lambda trials, _: paired_comparisons(instance_values(trials)),
     "effects": lambda trials, _: effects(instance_values(trials)),

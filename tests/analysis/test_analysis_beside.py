@@ -8,7 +8,9 @@ import pytest
 from findings_campaigns import Cell, campaign, cells, correspondence, paper
 
 from tunnelbench.analysis.findings.beside import published_beside_ours
+from tunnelbench.analysis.findings.scope import observed
 from tunnelbench.analysis.findings.verdict import Beside
+from tunnelbench.analysis.frames import instance_values
 
 TUNNELS = [("open", "none"), *(("ipsec-manual", f"{cipher}-sha1") for cipher in ("des", "3des", "aes128"))]
 SPEED = {"none": 900.0, "des-sha1": 300.0, "3des-sha1": 180.0, "aes128-sha1": 450.0}
@@ -22,7 +24,9 @@ def beside(*values: dict[str, Any], **levels: list[Any]) -> tuple[Beside, ...]:
     trials = campaign(cells(TUNNELS, **levels), truth, rounds=8)
     printed = [{"where": "t", "metric": "throughput", "precision": "exact", **value} for value in values]
     factors = {"suite": ["open", "des-sha1", "3des-sha1", "aes128-sha1"], "ip": ["ipv4", "ipv6"]}
-    return published_beside_ours(trials, paper(value=printed, factors=factors), correspondence(PLAIN))
+    return published_beside_ours(
+        observed(instance_values(trials)), paper(value=printed, factors=factors), correspondence(PLAIN)
+    )
 
 
 def test_a_number_and_its_ratio_to_the_papers_own_plain_ip() -> None:

@@ -10,7 +10,9 @@ import pytest
 from findings_campaigns import Cell, campaign, cells, correspondence, paper
 
 from tunnelbench.analysis.findings.judge import judge
+from tunnelbench.analysis.findings.scope import observed
 from tunnelbench.analysis.findings.verdict import Verdict
+from tunnelbench.analysis.frames import instance_values
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.study.cells import expand
 from tunnelbench.study.correspondence import Correspondence
@@ -31,7 +33,7 @@ def verdict(
     trials: pl.DataFrame, claims: dict[str, Any] | Published, means: Correspondence | None = None
 ) -> Verdict:
     published = claims if isinstance(claims, Published) else paper(claims)
-    (found,) = judge(trials, published, means or correspondence())
+    (found,) = judge(observed(instance_values(trials)), published, means or correspondence())
     return found
 
 
@@ -294,7 +296,7 @@ def test_compression() -> None:
             "payload": {"zeros": {"content": ["zeros"]}, "incompressible": {"content": ["random"]}},
         }
     )
-    held, denied, undecided = judge(trials, published, means)
+    held, denied, undecided = judge(observed(instance_values(trials)), published, means)
     assert (held.outcome, denied.outcome, undecided.outcome) == ("holds", "does not hold", "undecided")
     assert "There are no measurements of wireguard" in (undecided.reason or "")
 
@@ -322,7 +324,12 @@ def test_the_bundled_studies_can_judge_their_papers(name: str) -> None:
         lambda cell: {"none": 900.0}.get(cell["suite"], 300.0 if "3des" not in cell["suite"] else 100.0),
         rounds=2,
     )
-    found = {one.finding: one for one in judge(trials, published(study.published.source), study.published)}
+    found = {
+        one.finding: one
+        for one in judge(
+            observed(instance_values(trials)), published(study.published.source), study.published
+        )
+    }
     testable = [one for one in found.values() if one.outcome != "not testable here"]
     assert len(testable) >= 5
     for one in testable:

@@ -6,6 +6,8 @@ import pytest
 from findings_campaigns import Cell, campaign, cells, correspondence, paper
 
 from tunnelbench.analysis.findings.questions import answer_paper
+from tunnelbench.analysis.findings.scope import observed
+from tunnelbench.analysis.frames import instance_values
 from tunnelbench.study.published import Published, published
 
 IPSEC = [("ipsec-manual", f"{cipher}-sha1") for cipher in ("des", "3des", "aes128")]
@@ -38,7 +40,9 @@ VARIED = cells([*IPSEC, ("open", "none")], gateway_os=["bookworm", "trixie"], ho
 
 def test_the_best_combination_and_what_rivals_it() -> None:
     asked = questions({"best": ["suite", "client_os", "server_os"]})
-    (answer,) = answer_paper(campaign(VARIED, truth, noise=0.02), asked, correspondence(SYSTEMS))
+    (answer,) = answer_paper(
+        observed(instance_values(campaign(VARIED, truth, noise=0.02))), asked, correspondence(SYSTEMS)
+    )
     (sentence,) = answer.sentences
     assert sentence.startswith("Throughput on TCP: aes128-sha1 with ")
     assert "with 2008 has the most: " in sentence
@@ -48,7 +52,9 @@ def test_the_best_combination_and_what_rivals_it() -> None:
 
 def test_whether_a_factor_matters() -> None:
     asked = questions({"varies_with": "client_os"}, {"varies_with": "server_os"})
-    client, server = answer_paper(campaign(VARIED, truth, 8, noise=0.01), asked, correspondence(SYSTEMS))
+    client, server = answer_paper(
+        observed(instance_values(campaign(VARIED, truth, 8, noise=0.01))), asked, correspondence(SYSTEMS)
+    )
     assert client.sentences[0].startswith("Throughput on TCP: no, not by 2%; ")
     assert server.sentences[0].startswith("Throughput on TCP: yes; 2003 has 0.83")
     assert "the factor explains 0.0% of the variance." in client.sentences[0]
@@ -58,7 +64,9 @@ def test_whether_a_factor_matters() -> None:
 
 def test_the_best_for_each() -> None:
     asked = questions({"best": ["server_os"], "for_each": "suite"})
-    (answer,) = answer_paper(campaign(VARIED, truth), asked, correspondence(SYSTEMS))
+    (answer,) = answer_paper(
+        observed(instance_values(campaign(VARIED, truth))), asked, correspondence(SYSTEMS)
+    )
     assert len(answer.sentences) == 3
     assert answer.sentences[0].startswith("Throughput on TCP: with des-sha1, 2008 has the most: ")
 
@@ -66,17 +74,19 @@ def test_the_best_for_each() -> None:
 def test_what_can_not_be_answered_says_why() -> None:
     asked = questions({"varies_with": "client_os"})
     bare = correspondence(client_os="no Windows")
-    (answer,) = answer_paper(campaign(VARIED, truth), asked, bare)
+    (answer,) = answer_paper(observed(instance_values(campaign(VARIED, truth))), asked, bare)
     assert answer.sentences == (
         "Throughput on TCP: can't be said, "
         "fewer than two levels of clients' system were measured: no Windows.",
     )
-    assert answer_paper(campaign(VARIED, truth), paper(), bare) == ()
+    assert answer_paper(observed(instance_values(campaign(VARIED, truth))), paper(), bare) == ()
 
 
 def test_one_round_tells_none_apart() -> None:
     trials = campaign(cells(IPSEC), lambda cell: SPEED[cell["suite"]], rounds=1)
-    (answer,) = answer_paper(trials, questions({"best": ["suite"]}), correspondence())
+    (answer,) = answer_paper(
+        observed(instance_values(trials)), questions({"best": ["suite"]}), correspondence()
+    )
     assert "one round tells none apart" in answer.sentences[0]
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import cast
 
-import pytest
 from command_line import CommandLine
 from rich.console import Console
 from small_campaign import EVIDENCE, POINT, RECORD, TREATMENT, write_campaign
 
+from tunnelbench.analysis.findings.verdict import Verdict
 from tunnelbench.campaign.catalogue import catalogue
-from tunnelbench.commands.reproduce import in_words, verdicts_of
-from tunnelbench.errors import UserError
+from tunnelbench.commands.reproduce import in_words
+from tunnelbench.report.build import build_report_apart
 from tunnelbench.store.model import InstanceRecord, TrialRecord
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell
@@ -50,6 +51,12 @@ def write_thesis(directory: Path) -> None:
         store.finish("finished", "done")
 
 
+def verdicts_of(directory: Path) -> Sequence[Verdict]:
+    _, content = build_report_apart(directory, directory)
+    assert content.reproduction is not None
+    return content.reproduction.verdicts
+
+
 def test_each_finding_of_the_paper_is_judged(tmp_path: Path) -> None:
     write_thesis(tmp_path / "thesis")
     verdicts = verdicts_of(tmp_path / "thesis")
@@ -74,8 +81,8 @@ def test_verdicts_are_told_with_the_papers_words_and_counted(tmp_path: Path) -> 
 
 def test_a_campaign_that_repeats_nothing_has_no_verdicts(tmp_path: Path) -> None:
     write_campaign(tmp_path / "small")
-    with pytest.raises(UserError, match="repeats no published study"):
-        verdicts_of(tmp_path / "small")
+    _, content = build_report_apart(tmp_path / "small", tmp_path / "small")
+    assert content.reproduction is None
 
 
 def test_a_study_that_repeats_nothing_is_refused_before_it_runs(tunnelbench: CommandLine) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import polars
+import numpy as np
 import pytest
 from synthetic_campaign import STARTED, TCP, TUNNELS, UDP, begin, campaign_record, evidence_of
 
 from tunnelbench.report.answers import comparisons, headline_sections
 from tunnelbench.report.collect import collect
 from tunnelbench.report.content import Content, Result
-from tunnelbench.report.numbers import processor_totals
+from tunnelbench.report.point_numbers import processor_totals
 from tunnelbench.report.wording import interval_name
 from tunnelbench.store.model import RekeyRecord, TrialRecord
 from tunnelbench.store.read import CampaignData
@@ -175,15 +175,12 @@ def test_the_mtu_is_named_only_where_it_differs(tmp_path: Path) -> None:
 
 
 def test_processor_totals_take_the_total_or_the_sum_of_the_parts() -> None:
-    frame = polars.DataFrame(
-        {
-            "trial": [1, 1, 1, 1, 2, 2],
-            "node": ["gw1", "gw1", "gw1", "gw1", "gw1", "gw1"],
-            "field": ["user", "system", "softirq", "total", "user", "system"],
-            "value": [0.1, 0.2, 0.3, 0.7, 0.1, 0.25],
-        }
-    )
-    assert processor_totals(frame).rows() == [(1, "gw1", 0.7), (2, "gw1", pytest.approx(0.35))]
+    names = [("gw1", "softirq"), ("gw1", "system"), ("gw1", "total"), ("gw1", "user"), ("gw2", "switches")]
+    nothing = float("nan")
+    values = np.array([[0.3, 0.2, 0.7, 0.1, nothing], [nothing, 0.25, nothing, 0.1, 9.0], [nothing] * 5])
+    nodes, totals = processor_totals(names, values)
+    assert nodes == ["gw1", "gw2"]
+    np.testing.assert_allclose(totals, [[0.7, nothing], [0.35, 0.0], [nothing, nothing]])
 
 
 def test_fastest_slowest_and_those_of_one_tier(tmp_path: Path) -> None:

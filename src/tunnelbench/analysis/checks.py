@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -42,10 +43,11 @@ SMALLEST_SENDING_SHARE = 0.98
 
 def warnings_about(trials: pl.DataFrame, summary: pl.DataFrame) -> tuple[MeasurementWarning, ...]:
     """Every doubt about a campaign's results: `frames.TRIALS` and what `summarise` made of them."""
+    values = instance_values(trials)
     return (
         *too_few_instances(summary),
-        *missing_baselines(trials),
-        *baseline_drifts(trials),
+        *missing_baselines(values),
+        *baseline_drifts(values),
         *unstable_cells(summary),
         *slow_senders(summary),
     )
@@ -93,9 +95,11 @@ def too_few_instances(summary: pl.DataFrame, confidence: float = CONFIDENCE) -> 
         yield TooFewInstances(row["n_cells"], row["n_instances"], needed, confidence)
 
 
-def missing_baselines(trials: pl.DataFrame) -> Iterator[MissingBaseline]:
-    """Rounds in which a result has no baseline of its runtime, operating systems, MTU and point."""
-    values = instance_values(trials)
+def missing_baselines(values: pl.DataFrame) -> Iterator[MissingBaseline]:
+    """Rounds in which a result has no baseline of its runtime, operating systems, MTU and point.
+
+    Takes `frames.instance_values`.
+    """
     place = ("campaign_round", "runtime", *LAB, *POINT)
     is_baseline = pl.col("vpn") == BASELINE_VPN
     alone = values.filter(~is_baseline).join(
@@ -112,12 +116,12 @@ def missing_baselines(trials: pl.DataFrame) -> Iterator[MissingBaseline]:
         )
 
 
-def baseline_drifts(trials: pl.DataFrame, bound: float = LARGEST_DRIFT) -> Iterator[BaselineDrift]:
+def baseline_drifts(values: pl.DataFrame, bound: float = LARGEST_DRIFT) -> Iterator[BaselineDrift]:
     """Baselines with a trend over the rounds, significant and larger than the bound.
 
-    That is of the metric that answers what is asked at their point.
+    That is of the metric that answers what is asked at their point. Takes `frames.instance_values`.
     """
-    baselines = answering(instance_values(trials.filter(pl.col("vpn") == BASELINE_VPN)))
+    baselines = answering(values.filter(pl.col("vpn") == BASELINE_VPN))
     cell = (*CELL, "metric")
     by_round = baselines.group_by(*cell, "campaign_round").agg(pl.col("value").mean()).sort("campaign_round")
     cells = by_round.group_by(*cell).agg("campaign_round", "value").sort(*cell)
@@ -138,13 +142,23 @@ def slow_senders(summary: pl.DataFrame) -> Iterator[SlowSender]:
             yield SlowSender(cell, asked / 1e6, row["median"])
 
 
-class Trend(NamedTuple):
+@dataclass(frozen=True)
+class Trend:
     """A trend over time."""
 
-    change: float
-    """From the first point in time to the last, relative to the median."""
+    times: Sequence[int]
+    values: Sequence[float]
+    middle: float
+    """Their median."""
     p_value: float
     """Of as strong a trend in either direction where there is none."""
+
+    @cached_property
+    def change(self) -> float:
+        """From the first point in time to the last, relative to the median."""
+        # Only now, since it takes the square of their number.
+        slope, *_ = cast(tuple[float, ...], stats.theilslopes(self.values, self.times))  # pyright: ignore[reportUnknownMemberType]
+        return float(slope) * (self.times[-1] - self.times[0]) / abs(self.middle)
 
 
 def trend_of(times: list[int], values: list[float]) -> Trend | None:
@@ -157,9 +171,8 @@ def trend_of(times: list[int], values: list[float]) -> Trend | None:
     middle = float(np.median(values)) if len(values) > 1 else 0.0
     if middle == 0:
         return None
-    slope, *_ = cast(tuple[float, ...], stats.theilslopes(values, times))  # pyright: ignore[reportUnknownMemberType]
     _, p_value = cast(tuple[float, float], stats.kendalltau(times, values))  # pyright: ignore[reportUnknownMemberType]
-    return Trend(float(slope) * (times[-1] - times[0]) / abs(middle), float(p_value))
+    return Trend(times, values, middle, float(p_value))
 
 
 def _cell(row: Mapping[str, Any]) -> MeasuredCell:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
 from tunnelbench.analysis.frames import TREATMENT, TRIALS
-from tunnelbench.analysis.observations import PLACE, matrices
+from tunnelbench.analysis.observations import PLACE, Matrix, matrices
 
 SIGNIFICANCE = 0.05
 NEGLIGIBLE_EFFECT = 0.2
@@ -29,8 +30,13 @@ def groups(values: pl.DataFrame, metric: str = "throughput", *, less_is_better: 
     metric) and `tier`: 1 for the best and those that can't be told from it, 2 for the next, and so on. Tiers
     are Scott-Knott ESD's.
     """
+    return tiers_of(matrices(values, metric), less_is_better=less_is_better)
+
+
+def tiers_of(places: Iterable[Matrix], *, less_is_better: bool = False) -> pl.DataFrame:
+    """The same from the matrix of each place."""
     found: list[pl.DataFrame] = [pl.DataFrame(schema=GROUPS)]
-    for matrix in matrices(values, metric):
+    for matrix in places:
         tiers = scott_knott(-matrix.values if less_is_better else matrix.values)
         place = [pl.lit(value, TRIALS[column]).alias(column) for column, value in matrix.place.items()]
         means = np.exp(np.nanmean(matrix.values, axis=0))

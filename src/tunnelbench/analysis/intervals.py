@@ -10,6 +10,7 @@ and equal data always give equal intervals.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from math import lgamma
 from typing import NamedTuple
@@ -39,15 +40,12 @@ def median_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interv
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     if ordered.size < 2:
         return None
-    lower, upper, probabilities = _middle_pairs(ordered.size)
-    medians = ordered[lower] + (ordered[upper] - ordered[lower]) / 2
-    order = np.argsort(medians, kind="stable")
-    tail = (1 - confidence) / 2 - _ROUNDING
-    from_below = np.cumsum(probabilities[order])
-    from_above = np.cumsum(probabilities[order][::-1])
-    low = medians[order][np.searchsorted(from_below, tail)]
-    high = medians[order][::-1][np.searchsorted(from_above, tail)]
-    return Interval(float(low), float(high))
+    end = _low_end(ordered.size, confidence)
+    last = ordered.size - 1
+    # What a resample has in its middle is as likely from above as from below.
+    low = end.of(_middles(ordered, end.lower, end.upper))
+    high = -end.of(-_middles(ordered, last - end.upper, last - end.lower))
+    return Interval(low, high)
 
 
 def attainable_confidence(count: int) -> float:
@@ -60,7 +58,47 @@ def attainable_confidence(count: int) -> float:
     return 1 - 2.0 ** (1 - count) if count else 0.0
 
 
+@dataclass(frozen=True)
+class _LowEnd:
+    """Where in sorted values the low end of an interval can be: a few pairs, found by counting alone."""
+
+    lower: NDArray[np.intp]
+    upper: NDArray[np.intp]
+    probabilities: NDArray[np.float64]
+    missing: float
+    """The probability that these pairs have to reach together, from the lowest median on."""
+
+    def of(self, medians: NDArray[np.float64]) -> float:
+        """The end, from the medians of the pairs."""
+        order = np.argsort(medians, kind="stable")
+        return float(medians[order][np.searchsorted(np.cumsum(self.probabilities[order]), self.missing)])
+
+
 @lru_cache(maxsize=64)
+def _low_end(count: int, confidence: float) -> _LowEnd:
+    """The median of a pair is neither below its lower value nor above its upper one.
+
+    So the end is not below value `first`, as long as too few pairs have a lower one; nor above value `last`,
+    once enough pairs lie up to there with both. Pairs wholly below or above these need not be ordered.
+    """
+    tail = (1 - confidence) / 2 - _ROUNDING
+    lower, upper, probabilities = _middle_pairs(count)
+    begin_up_to = np.cumsum(np.bincount(lower, probabilities, count))
+    end_up_to = np.cumsum(np.bincount(upper, probabilities, count))
+    # Sums in another order may differ by their rounding.
+    first = int(np.searchsorted(begin_up_to, tail - _ROUNDING / 2))
+    last = int(np.searchsorted(end_up_to, tail + _ROUNDING / 2))
+    below = upper < first
+    near = ~below & (lower <= last)
+    return _LowEnd(lower[near], upper[near], probabilities[near], tail - float(probabilities[below].sum()))
+
+
+def _middles(
+    ordered: NDArray[np.float64], lower: NDArray[np.intp], upper: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    return ordered[lower] + (ordered[upper] - ordered[lower]) / 2
+
+
 def _middle_pairs(
     count: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import polars as pl
@@ -10,7 +10,7 @@ import polars as pl
 from tunnelbench.analysis.bootstrap import mean_intervals
 from tunnelbench.analysis.frames import CELL, instance_values
 from tunnelbench.analysis.intervals import CONFIDENCE, Interval, median_interval
-from tunnelbench.analysis.ratio import with_ratio
+from tunnelbench.analysis.ratio import PAIRING, with_ratio
 
 
 def summarise(
@@ -32,9 +32,21 @@ def summarise(
     - `mean_ratio`, `mean_ratio_low`, `mean_ratio_high`: their mean, and its BCa interval;
     - `n_paired`: instances that have such a baseline.
     """
-    values = with_ratio(instance_values(trials))
+    return summarise_values(instance_values(trials), confidence, means_of)
+
+
+def summarise_values(
+    values: pl.DataFrame,
+    confidence: float = CONFIDENCE,
+    means_of: Collection[str] | None = None,
+    cell: Sequence[str] = CELL,
+    pairing: Sequence[str] = PAIRING,
+) -> pl.DataFrame:
+    """The same from `frames.instance_values`, of which other columns may tell cells apart (`cell`) and say
+    what a value shares with its baseline (`pairing`)."""
+    values = with_ratio(values, pairing)
     value, ratio = pl.col("value"), pl.col("ratio")
-    cells = values.group_by(*CELL, "metric", maintain_order=True).agg(
+    cells = values.group_by(*cell, "metric", maintain_order=True).agg(
         pl.len().alias("n_instances"),
         pl.col("n_trials").sum(),
         value.median().alias("median"),
@@ -48,7 +60,7 @@ def summarise(
     )
     variation = pl.when(pl.col("mean") != 0).then(pl.col("standard_deviation") / pl.col("mean").abs())
     return cells.select(
-        *CELL,
+        *cell,
         "metric",
         "n_instances",
         "n_trials",

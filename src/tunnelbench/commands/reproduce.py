@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,9 +25,8 @@ from tunnelbench.commands.options import (
 )
 from tunnelbench.commands.run import build_report, measure, usual_directory
 from tunnelbench.errors import UserError
-from tunnelbench.store.read import CampaignData
 from tunnelbench.study.library import resolve
-from tunnelbench.study.published import published, published_studies
+from tunnelbench.study.published import published_studies
 from tunnelbench.study.reading import read_study, read_text
 
 if TYPE_CHECKING:
@@ -63,29 +61,13 @@ def reproduce_command(
     directory = out or usual_directory(path)
     console = Console(stderr=True)
     measure(lambda view: start(read_text(path), str(path), directory, wish, view), directory, console)
-    page = build_report(directory, console)
-    verdicts = verdicts_of(directory)
+    page, content = build_report(directory, console)
+    verdicts = content.reproduction.verdicts if content.reproduction is not None else ()
     if as_json:
         typer.echo(json.dumps([asdict(verdict) for verdict in verdicts], indent=2))
     else:
         Console().print(in_words(verdicts), soft_wrap=True)
     console.print(f"Report: {page}", markup=False, highlight=False, soft_wrap=True)
-
-
-def verdicts_of(directory: Path) -> Sequence[Verdict]:
-    """What became of each finding of the paper that the campaign in a directory repeats, in its order.
-
-    Raises UserError where it repeats none.
-    """
-    # Here, since it takes scipy, which takes memory that a campaign has better use for.
-    from tunnelbench.analysis.findings.judge import judge
-    from tunnelbench.report.reproduction import correspondence_of
-
-    with CampaignData(directory) as data:
-        trials, correspondence = data.trials(), correspondence_of(data.campaign())
-    if correspondence is None:
-        raise UserError(f"the campaign in {directory} repeats no published study")
-    return judge(trials, published(correspondence.source), correspondence)
 
 
 def in_words(verdicts: Sequence[Verdict]) -> Group:

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -28,6 +28,9 @@ from tunnelbench.store.database import FILE_NAME
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.library import bundled, resolve
 from tunnelbench.study.reading import read_text
+
+if TYPE_CHECKING:
+    from tunnelbench.report.content import Content
 
 _INTERRUPTED_STATUS = 130
 
@@ -125,20 +128,18 @@ def _leave_behind(directory: Path, console: Console) -> None:
         return
     _say(console, f"Stopped; all finished trials are kept. Go on with: tunnelbench resume {directory}")
     with CampaignData(directory) as data:
-        has_trials = not data.trials().is_empty()
+        has_trials = data.has_trials()
     if has_trials:
-        _say(console, f"Report of what is finished: {build_report(directory, console)}")
+        page, _ = build_report(directory, console)
+        _say(console, f"Report of what is finished: {page}")
 
 
 def _report(directory: Path, console: Console, as_json: bool) -> None:
     # Here, since they take memory that a campaign has better use for.
     from tunnelbench.report.as_json import report_json
-    from tunnelbench.report.collect import collect
     from tunnelbench.report.terminal import terminal_report
 
-    page = build_report(directory, console)
-    with CampaignData(directory) as data:
-        content = collect(data)
+    page, content = build_report(directory, console)
     if as_json:
         typer.echo(report_json(content))
     else:
@@ -146,8 +147,8 @@ def _report(directory: Path, console: Console, as_json: bool) -> None:
     _say(console, f"Report: {page}")
 
 
-def build_report(directory: Path, console: Console) -> Path:
-    """Writes the report of a campaign; returns its page."""
+def build_report(directory: Path, console: Console) -> tuple[Path, Content]:
+    """Writes the report of a campaign; returns its page and what it says."""
     with console.status("Writing the report"):
         return build_report_apart(directory, directory)
 

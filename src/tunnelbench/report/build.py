@@ -8,18 +8,22 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tunnelbench.errors import UserError
 from tunnelbench.store.read import CampaignData
 
+if TYPE_CHECKING:
+    from tunnelbench.report.content import Content
+
 PAGE_NAME = "report.html"
 
 
-def build_report_apart(campaign: Path, out: Path) -> Path:
+def build_report_apart(campaign: Path, out: Path) -> tuple[Path, Content]:
     """`build_report` of the campaign in a directory, in a process of its own that ends with it.
 
-    For a process that has other things to do: what draws keeps some 200 MB until it ends. Raises UserError
-    like `build_report` and `CampaignData`.
+    Returns the content too, so that nobody analyses a campaign twice. For a process that has other things to
+    do: what draws keeps some 200 MB until it ends. Raises UserError like `build_report` and `CampaignData`.
     """
     apart = ProcessPoolExecutor(1, get_context("spawn"), initializer=signal.signal, initargs=_DIES_SILENTLY)
     with apart:
@@ -41,9 +45,9 @@ def _uninterrupted() -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _open_and_build(campaign: Path, out: Path) -> Path:
+def _open_and_build(campaign: Path, out: Path) -> tuple[Path, Content]:
     with CampaignData(campaign) as data:
-        return build_report(data, out)
+        return _build(data, out)
 
 
 def build_report(data: CampaignData, out: Path) -> Path:
@@ -52,6 +56,10 @@ def build_report(data: CampaignData, out: Path) -> Path:
     Returns the path of the page. `out` is made if it is missing; an earlier report there is replaced.
     Raises UserError if it can't be written.
     """
+    return _build(data, out)[0]
+
+
+def _build(data: CampaignData, out: Path) -> tuple[Path, Content]:
     # Here, so that whoever has a report built apart doesn't load them.
     from tunnelbench.report.collect import collect
     from tunnelbench.report.html import STUDY_NAME, render
@@ -71,4 +79,4 @@ def build_report(data: CampaignData, out: Path) -> Path:
             f"The report can't be written to {out}: {error.strerror}.",
             advice="Free space there or choose another place.",
         ) from error
-    return out / PAGE_NAME
+    return out / PAGE_NAME, content

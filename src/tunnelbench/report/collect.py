@@ -12,6 +12,7 @@ import polars
 
 from tunnelbench.analysis.disturbance import disturbances, machine_summary
 from tunnelbench.analysis.effects import Effects, effects
+from tunnelbench.analysis.findings.scope import METRICS
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.ranked import LESS_IS_BETTER
 from tunnelbench.analysis.warnings import MeasurementWarning
@@ -30,9 +31,10 @@ from tunnelbench.report.content import (
     Unmeasured,
 )
 from tunnelbench.report.courses import courses
-from tunnelbench.report.numbers import LEVELS, Numbers, numbers_of
+from tunnelbench.report.numbers import numbers_of
+from tunnelbench.report.point_numbers import LEVELS, Numbers
 from tunnelbench.report.reasons import explained
-from tunnelbench.report.reproduction import METRICS, correspondence_of, reproduction
+from tunnelbench.report.reproduction import correspondence_of, reproduction
 from tunnelbench.report.wording import point_title, printable, some_of
 from tunnelbench.store.model import CryptographyRecord, RekeyRecord
 from tunnelbench.store.read import CampaignData

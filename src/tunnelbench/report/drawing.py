@@ -56,4 +56,4 @@ class Drawing:
 
 def draw(chart: Chart, name: str, title: str, alternative: str) -> Drawing:
     """Prepare a figure; it is drawn when it is needed."""
-    return Drawing(name, title, alternative, chart.to_dict() | {"config": THEME})
+    return Drawing(name, title, alternative, chart.to_dict(validate=False) | {"config": THEME})

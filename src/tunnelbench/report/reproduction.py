@@ -7,14 +7,12 @@ import polars
 from tunnelbench.analysis.findings.beside import published_beside_ours
 from tunnelbench.analysis.findings.judge import judge
 from tunnelbench.analysis.findings.questions import answer_paper
+from tunnelbench.analysis.findings.scope import observed
 from tunnelbench.report.as_run import document_as_run
 from tunnelbench.report.content import Reproduction
 from tunnelbench.store.model import CampaignRecord
 from tunnelbench.study.correspondence import Correspondence
 from tunnelbench.study.published import published
-
-METRICS = ("throughput", "capacity", "latency_p50", "round_trip_p50", "jitter", "loss")
-"""Metrics of ours that findings and values of papers are about."""
 
 
 def correspondence_of(campaign: CampaignRecord) -> Correspondence | None:
@@ -23,16 +21,19 @@ def correspondence_of(campaign: CampaignRecord) -> Correspondence | None:
     return Correspondence.model_validate(document["published"]) if "published" in document else None
 
 
-def reproduction(correspondence: Correspondence | None, trials: polars.DataFrame) -> Reproduction | None:
-    """Verdicts and values side by side; None where nothing is repeated. `trials` need only METRICS."""
+def reproduction(correspondence: Correspondence | None, values: polars.DataFrame) -> Reproduction | None:
+    """Verdicts and values side by side, from `frames.instance_values`; None where nothing is repeated.
+
+    The values need only be those of `scope.METRICS`.
+    """
     if correspondence is None:
         return None
-    study = published(correspondence.source)
+    study, seen = published(correspondence.source), observed(values)
     return Reproduction(
         source=correspondence.source,
         question=study.questions.main.asks if study.questions else study.design.question,
-        answers=answer_paper(trials, study, correspondence),
-        verdicts=judge(trials, study, correspondence),
-        besides=published_beside_ours(trials, study, correspondence),
+        answers=answer_paper(seen, study, correspondence),
+        verdicts=judge(seen, study, correspondence),
+        besides=published_beside_ours(seen, study, correspondence),
         notes=correspondence.notes,
     )

@@ -103,13 +103,44 @@ _TYPES: dict[str, type[polars.DataType]] = {
 
 @dataclass(frozen=True)
 class OnePoint:
-    """The trials of one point in long form."""
+    """The trials of one point, in the order of trials."""
 
     point: Point
-    trials: polars.DataFrame
-    """As `CampaignData.trials` has them, in the order of trials."""
-    node_costs: polars.DataFrame
-    """As `CampaignData.node_costs` has them, in the order of trials."""
+    outline: polars.DataFrame
+    """One row per trial: trial, status, instance, campaign_round, and `place`, which stands for the levels of
+    its treatment and its runtime."""
+    places: polars.DataFrame
+    """`place`, runtime and the factors of `Treatment`; those of all points."""
+    metrics: Numbers
+    costs: Numbers
+
+    @property
+    def trials(self) -> polars.DataFrame:
+        """In long form, as `CampaignData.trials` has them."""
+        placed = self._placed()
+        measured = self.metrics.long(placed["trial"]).rename({"name": "metric"})
+        # A void trial has no number, and still has a row.
+        numbers = placed.join(measured, on="trial", how="left", maintain_order="left")
+        return polars.concat([_empty("metric", "value"), numbers], how="diagonal")
+
+    @property
+    def node_costs(self) -> polars.DataFrame:
+        """In long form, as `CampaignData.node_costs` has them."""
+        placed = self._placed()
+        spent = placed.join(self.costs.long(placed["trial"]), on="trial", maintain_order="left")
+        return polars.concat([_empty("node", "field", "value"), spent], how="diagonal")
+
+    def levels(self, rows: polars.DataFrame) -> polars.DataFrame:
+        """Rows with a `place`, with all levels of its cell in its stead."""
+        levels = [
+            polars.lit(level, dtype=_TYPES[factor]).alias(factor)
+            for factor, level in self.point.model_dump().items()
+        ]
+        placed = rows.join(self.places, on="place", how="left", maintain_order="left")
+        return placed.drop("place").with_columns(levels)
+
+    def _placed(self) -> polars.DataFrame:
+        return self.levels(self.outline).select(_LEVELS)
 
 
 class CampaignData:
@@ -226,11 +257,21 @@ class CampaignData:
         """
         metrics = read_numbers(self._connection, "metric", ("name",))
         costs = read_numbers(self._connection, "node_cost", ("node", "field"))
+        levels = ("runtime", *_TREATMENT)
         instances = self._frame(
-            f"SELECT id AS instance, campaign_round, runtime, {', '.join(_TREATMENT)} FROM instance"
+            f"SELECT id AS instance, campaign_round, {', '.join(levels)} FROM instance ORDER BY id"
+        )
+        places = instances.select(levels).unique(maintain_order=True).with_row_index("place")
+        placed = instances.join(places, on=levels, nulls_equal=True).select(
+            "instance", "campaign_round", "place"
         )
         for point, trials in read_trials(self._connection, _COUNTED):
-            yield _one_point(point, trials.join(instances, on="instance"), metrics, costs)
+            outline = trials.join(placed, on="instance", how="left", maintain_order="left")
+            yield OnePoint(point, outline, places, metrics, costs)
+
+    def has_trials(self) -> bool:
+        """Whether there is any trial."""
+        return self._connection.execute("SELECT 1 FROM trial LIMIT 1").fetchone() is not None
 
     def trials(self) -> polars.DataFrame:
         """Long format: one row per trial and metric.
@@ -317,22 +358,6 @@ class CampaignData:
             cursor = self._connection.execute(query)
             schema = {column[0]: _TYPES[column[0]] for column in cursor.description}
             return polars.DataFrame(cursor.fetchall(), schema=schema, orient="row")
-
-
-def _one_point(point: Point, trials: polars.DataFrame, metrics: Numbers, costs: Numbers) -> OnePoint:
-    levels = [
-        polars.lit(level, dtype=_TYPES[factor]).alias(factor) for factor, level in point.model_dump().items()
-    ]
-    placed = trials.with_columns(levels).select(_LEVELS)
-    measured = metrics.long(placed).rename({"name": "metric"}, strict=False)
-    # A void trial has no number, and still has a row.
-    numbers = placed.join(measured, on="trial", how="left", maintain_order="left")
-    spent = placed.join(costs.long(placed), on="trial", maintain_order="left")
-    return OnePoint(
-        point,
-        polars.concat([_empty("metric", "value"), numbers], how="diagonal"),
-        polars.concat([_empty("node", "field", "value"), spent], how="diagonal"),
-    )
 
 
 def _empty(*columns: str) -> polars.DataFrame:

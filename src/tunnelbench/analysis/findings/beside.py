@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tunnelbench.analysis.findings.contrast import by_round
-from tunnelbench.analysis.findings.scope import NotTestableError, Scope, observed, scope, written
+from tunnelbench.analysis.findings.scope import NotTestableError, Scope, scope, written
 from tunnelbench.analysis.findings.verdict import Beside
 from tunnelbench.analysis.frames import CELL
 from tunnelbench.analysis.intervals import median_interval
@@ -24,10 +24,9 @@ _TUNNEL_FACTORS = ("vpn", "suite", "cipher", "compression")
 
 
 def published_beside_ours(
-    trials: pl.DataFrame, published: Published, correspondence: Correspondence
+    values: pl.DataFrame, published: Published, correspondence: Correspondence
 ) -> tuple[Beside, ...]:
-    """Every number of a paper, in its order, beside what `frames.TRIALS` have for it."""
-    values = observed(trials)
+    """Every number of a paper, in its order, beside what `scope.observed` have for it."""
     return tuple(_beside(value, values, published, correspondence) for value in published.values)
 
 

@@ -8,7 +8,7 @@ from tunnelbench.analysis.findings.comparing import judge_comparison
 from tunnelbench.analysis.findings.compressing import FACTORS, judge_compression
 from tunnelbench.analysis.findings.ranking import judge_rank, judge_stability
 from tunnelbench.analysis.findings.ruling import Ruling
-from tunnelbench.analysis.findings.scope import NotTestableError, Scope, observed, scope
+from tunnelbench.analysis.findings.scope import NotTestableError, Scope, scope
 from tunnelbench.analysis.findings.trending import judge_trend
 from tunnelbench.analysis.findings.verdict import Verdict
 from tunnelbench.study.correspondence import Correspondence
@@ -24,9 +24,8 @@ from tunnelbench.study.published import (
 )
 
 
-def judge(trials: pl.DataFrame, published: Published, correspondence: Correspondence) -> tuple[Verdict, ...]:
-    """A verdict on each finding of a paper, in its order, from `frames.TRIALS`."""
-    values = observed(trials)
+def judge(values: pl.DataFrame, published: Published, correspondence: Correspondence) -> tuple[Verdict, ...]:
+    """A verdict on each finding of a paper, in its order, from `scope.observed`."""
     return tuple(_verdict(finding, values, published, correspondence) for finding in published.findings)
 
 

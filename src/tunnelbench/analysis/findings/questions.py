@@ -12,7 +12,7 @@ from tunnelbench.analysis.equivalence import equivalence_p_value
 from tunnelbench.analysis.findings.comparing import beats
 from tunnelbench.analysis.findings.field import Entrant, ranked
 from tunnelbench.analysis.findings.ruling import NEGLIGIBLE, SIGNIFICANCE
-from tunnelbench.analysis.findings.scope import NotTestableError, Scope, observed, scope
+from tunnelbench.analysis.findings.scope import NotTestableError, Scope, scope
 from tunnelbench.analysis.findings.wording import number, within
 from tunnelbench.study.correspondence import Correspondence
 from tunnelbench.study.published import Level, Published, Question
@@ -32,12 +32,11 @@ class Answer:
 
 
 def answer_paper(
-    trials: pl.DataFrame, published: Published, correspondence: Correspondence
+    values: pl.DataFrame, published: Published, correspondence: Correspondence
 ) -> tuple[Answer, ...]:
-    """A paper's research questions, the main one first, from `frames.TRIALS`; none where it lists none."""
+    """A paper's research questions, the main one first, from `scope.observed`; none where it lists none."""
     if published.questions is None:
         return ()
-    values = observed(trials)
     metrics = [str(metric) for metric in published.metrics] or ["throughput"]
     questions = (published.questions.main, *published.questions.sub)
     varied = {name for one in questions for name in (*one.best, one.for_each, one.varies_with) if name}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tunnelbench.analysis.frames import CELL, TRIALS, instance_values
+from tunnelbench.analysis.frames import CELL, TRIALS
 from tunnelbench.analysis.ratio import with_ratio
 from tunnelbench.study.correspondence import Correspondence, Selection
 from tunnelbench.study.published import At, Level, Published
@@ -24,7 +24,8 @@ UNITS = {"throughput": "Mbit/s", "latency": "ms", "jitter": "ms", "round_trip": 
 _NAMES = tuple(name for name in (*CELL, "metric") if TRIALS[name] == pl.String)
 """Columns of words; as categories they are grouped and compared faster."""
 
-_METRICS = ("throughput", "capacity", "jitter", "loss", *OURS.values())
+METRICS = ("throughput", "capacity", "jitter", "loss", *OURS.values())
+"""Metrics of ours that findings and values of papers are about."""
 
 _TRANSACTIONS = ("request-response", "connect-request-response")
 
@@ -116,10 +117,13 @@ class Scope:
         return tuple(found.get("vpn", ())) == (BASELINE_VPN,)
 
 
-def observed(trials: pl.DataFrame) -> pl.DataFrame:
-    """Instance values with their ratios, of the metrics that papers speak of, from `frames.TRIALS`."""
-    needed = trials.filter(pl.col("metric").is_in(_METRICS))
-    return with_ratio(instance_values(needed.with_columns(pl.col(*_NAMES).cast(pl.Categorical))))
+def observed(values: pl.DataFrame) -> pl.DataFrame:
+    """Instance values with their ratios, of the metrics that papers speak of, from `frames.instance_values`.
+
+    What judges findings and answers questions starts from this.
+    """
+    needed = values.filter(pl.col("metric").is_in(METRICS))
+    return with_ratio(needed.with_columns(pl.col(*_NAMES).cast(pl.Categorical)))
 
 
 def scope(
