@@ -65,7 +65,7 @@ async def search(
     established: Any = tunnel
     bench = Bench(LAB, established, revive=tunnel.revive if can_revive else None)
     tried: list[tuple[float, float]] = []
-    trial = await capacity.run_point(bench, POINT, 0, METHOD, lambda *one: tried.append(one))
+    trial = await capacity.run_point(bench, POINT, 0, METHOD, lambda rate, loss: tried.append((rate, loss)))
     assert all(0 <= loss <= 1 for _, loss in tried)
     return trial
 

@@ -40,8 +40,9 @@ def test_a_report_can_be_built_again_and_while_the_campaign_runs(tmp_path: Path)
 
 def test_a_report_built_apart(tmp_path: Path) -> None:
     write_campaign(tmp_path, rounds=1, tunnels=TUNNELS[:1])
-    page = build_report_apart(tmp_path, tmp_path / "report")
+    page, content = build_report_apart(tmp_path, tmp_path / "report")
     assert page == tmp_path / "report" / "report.html"
+    assert content.sections
     assert "Invented numbers" in page.read_text(encoding="utf-8")
     with pytest.raises(UserError, match="no campaign") as caught:
         build_report_apart(tmp_path / "nowhere", tmp_path / "report")

@@ -72,9 +72,8 @@ def read_numbers(connection: sqlite3.Connection, table: str, columns: Sequence[s
         f" FROM (SELECT trial, {name} AS name FROM {table} {order}) GROUP BY trial ORDER BY trial"
     )
     sets: dict[str, int] = {}
-    rows = np.fromiter(
-        ((trial, sets.setdefault(names, len(sets))) for trial, names in named), np.dtype((np.int64, 2))
-    )
+    pairs = ((trial, sets.setdefault(names, len(sets))) for trial, names in named)
+    rows = np.fromiter(chain.from_iterable(pairs), np.int64).reshape(-1, 2)
     stream = connection.execute(f"SELECT value FROM {table} {order}")
     values = np.fromiter(chain.from_iterable(stream), np.float64)
     parts = [names.split(_NEXT_NAME) for names in sets]
