@@ -119,6 +119,7 @@ def test_settings_are_written_in_sections() -> None:
         ("null-sha1", {"protocol": "ah", "nat-traversal": "yes"}, "site-to-site", "pass a NAT"),
         ("aes128-sha1", {"data-plane": "user-space"}, "site-to-site", "add nat-traversal=yes"),
         ("chacha20-poly1305", {"version": "ikev1"}, "site-to-site", "IKEv1"),
+        ("aes128-sha1", {"mode": "transport", "steering": "vti"}, "host-to-host", "tunnel mode alone"),
     ],
 )
 def test_what_can_not_be_is_refused_with_the_reason(

@@ -98,6 +98,8 @@ class StrongSwan(Tunnel):
             return "clients get their addresses by IKEv2; for IKEv1 that never became a standard"
         if place.topology == "remote-access" and variant["steering"] != "policy":
             return f"{variant['steering']} is made here for two gateways, not for a server of many clients"
+        if variant["mode"] == "transport" and variant["steering"] == "vti":
+            return "Linux's VTI sends through associations in tunnel mode alone: take mode=tunnel"
         if variant["protocol"] == "ah" and variant.suite.encrypts:
             return "AH encrypts nothing: ask for a suite without encryption, such as null-sha1"
         if variant["protocol"] == "ah" and variant["nat-traversal"] == "yes":
