@@ -81,6 +81,7 @@ async def start(study_text: str, source: str, out: Path, wish: Wish, observer: O
             "budget": prepared.method.budget,
             "runtime": wish.runtime or study.about.runtime,
             "stop": prepared.method.stop,
+            "trial": prepared.method.trial,
             "profile": study.profile,
         },
         versions=versions(prepared.grounds.images),

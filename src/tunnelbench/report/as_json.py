@@ -16,7 +16,8 @@ def report_json(content: Content) -> str:
     `packet_logs` (one per file),
     `calibrations` (what the load generators did on their own), `cryptography` (what that of each tunnel would
     allow alone), `settled` (cells that were not measured any more once enough was known of them),
-    `machine` (what else the machine did), `warm_ups` (what pilots found to be cut off),
+    `machine` (what else the machine did), `wall_time` (seconds by what they went into),
+    `warm_ups` (what pilots found to be cut off),
     `explained` (why tunnels are as fast as they are), `reproduction` (findings of a paper with verdicts).
 
     Results of one point and runtime stand together, the best first by the metric that `ranked_by` names.
@@ -33,6 +34,7 @@ def report_json(content: Content) -> str:
         "cryptography": [_cryptography(row) for row in content.cryptography],
         "settled": content.settled,
         "machine": content.machine,
+        "wall_time": content.wall_time,
         "warm_ups": content.warm_ups,
         "explained": [
             {"tunnel": one.result.tunnel, "runtime": one.result.runtime, **one.result.point.model_dump()}

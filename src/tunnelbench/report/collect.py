@@ -15,6 +15,7 @@ from tunnelbench.analysis.effects import Effects, effects
 from tunnelbench.analysis.findings.scope import METRICS
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.ranked import LESS_IS_BETTER
+from tunnelbench.analysis.wall_time import WallTime, wall_time
 from tunnelbench.analysis.warnings import MeasurementWarning
 from tunnelbench.ciphers.cost import Cost
 from tunnelbench.report.answers import headline_sections
@@ -76,6 +77,7 @@ def collect(data: CampaignData) -> Content:
             *_doubts_about(disturbances(states)),
         ),
         machine=machine_summary(states),
+        wall_time=_wall_time(data, instances, states),
         bringing=_bringing(proofs, data.rekeys(), names),
         summary=numbers.summary,
         processor=numbers.processor,
@@ -89,6 +91,11 @@ def collect(data: CampaignData) -> Content:
         reproduction=reproduction(correspondence, numbers.kept),
         effects=_effects(numbers.answers),
     )
+
+
+def _wall_time(data: CampaignData, instances: polars.DataFrame, states: polars.DataFrame) -> WallTime | None:
+    traffic = data.traffic_seconds()
+    return None if traffic is None else wall_time(data.campaign().created, instances, states, traffic)
 
 
 def outcomes(

@@ -12,6 +12,7 @@ from tunnelbench.analysis.effects import Effects
 from tunnelbench.analysis.findings.questions import Answer
 from tunnelbench.analysis.findings.verdict import Beside, Verdict
 from tunnelbench.analysis.ranked import RANKED_BY
+from tunnelbench.analysis.wall_time import WallTime
 from tunnelbench.analysis.why import Explanation
 from tunnelbench.store.model import (
     CalibrationRecord,
@@ -272,6 +273,8 @@ class Content:
     cryptography: tuple[Cryptography, ...] = ()
     machine: MachineSummary | None = None
     """What the machine did besides; None where no trial has been measured."""
+    wall_time: WallTime | None = None
+    """None where no trial has been measured, and after an interruption."""
     warm_ups: tuple[WarmUpRecord, ...] = ()
     """What pilots found; none where the study says how much is cut off."""
     settled: tuple[SettledRecord, ...] = ()

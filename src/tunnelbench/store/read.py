@@ -322,6 +322,17 @@ class CampaignData:
             f" WHERE machine_state.trial IS NULL OR {_COUNTED} ORDER BY machine_state.id"
         )
 
+    def traffic_seconds(self) -> float | None:
+        """For how long trials sent traffic, those of searches included; None where the plan doesn't say."""
+        each = self.campaign().plan.get("trial")
+        if not isinstance(each, int | float):
+            return None
+        row = self._connection.execute(
+            "SELECT (SELECT count(*) FROM trial),"
+            " (SELECT coalesce(sum(value), 0) FROM metric WHERE name = 'capacity_seconds')"
+        ).fetchone()
+        return row[0] * each + row[1]
+
     def rekeys(self) -> polars.DataFrame:
         """One row per instance whose keys were changed: instance, runtime, the factors of `Treatment`, and
         the fields of `RekeyRecord`."""
