@@ -32,6 +32,7 @@ class FragileTunnel:
         self.dies_above = dies_above
         self.is_dead = False
         self.times_up = 1
+        self.is_drained = False
 
     def dead(self) -> Any:  # noqa: ANN401
         return SimpleNamespace(arguments=["ssh"], status=255, log_tail=str) if self.is_dead else None
@@ -42,12 +43,18 @@ class FragileTunnel:
         self.times_up += 1
         return self
 
+    async def reply(self, *_: object) -> float:
+        self.is_drained = True
+        return 0.0
+
     async def drive(self, _bench: Bench, point: Point, *_: object) -> Any:  # noqa: ANN401
         assert not self.is_dead, "the search goes on through a tunnel that is dead"
         assert isinstance(point.rate, SendingRate)
         assert point.rate.amount is not None
         rate = point.rate.amount
         self.is_dead = rate > self.dies_above
+        assert self.is_drained, "what one rate left in the queues would be lost at the next"
+        self.is_drained = False
         if self.is_dead:
             raise NothingArrivedError(1000, rate / 1e6)
         return SimpleNamespace(metrics={"offered": rate / 1e6, "loss": max(0.0, 1 - self.carries / rate)})
@@ -58,10 +65,12 @@ async def search(
 ) -> TrialRecord:
     async def usual_trial(bench: Bench, point: Point, position: int, _method: Method) -> TrialRecord:
         assert bench.established.dead() is None
+        assert tunnel.is_drained
         return TrialRecord(position, point, datetime.now(UTC), 1.0, metrics={"loss": 0.0})
 
     monkeypatch.setattr(capacity, "drive", tunnel.drive)
     monkeypatch.setattr(capacity, "run_trial", usual_trial)
+    monkeypatch.setattr(capacity, "await_first_reply", tunnel.reply)
     established: Any = tunnel
     bench = Bench(LAB, established, revive=tunnel.revive if can_revive else None)
     tried: list[tuple[float, float]] = []

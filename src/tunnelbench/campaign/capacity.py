@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from tunnelbench.campaign.standing import FIRST_REPLY_SECONDS
 from tunnelbench.campaign.trial import Bench, drive, problem_of, run_trial
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
+from tunnelbench.lab.topology import Family
 from tunnelbench.load.base import LoadError, NothingArrivedError
 from tunnelbench.load.search.base import Trial
 from tunnelbench.load.search.capacity import Capacity, find_capacity
@@ -16,6 +18,7 @@ from tunnelbench.store.model import TrialRecord, WarningRecord
 from tunnelbench.study.model import Method
 from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import CAPACITY, MAXIMUM, SendingRate, format_bit_rate
+from tunnelbench.witness.witness import await_first_reply
 
 Tried = Callable[[float, float], None]
 """Hears of a rate (bits per second) and what was lost at it (ratio)."""
@@ -39,6 +42,7 @@ async def run_point(bench: Bench, point: Point, position: int, method: Method, t
     search = _Search(replace(bench, packets=None), point, method, tried)
     try:
         found = await search.run()
+        await search.drain()
     except (NodeError, UserError) as error:
         return _void(point, position, started, method, problem_of(bench) or str(error))
     if found.rate is None:
@@ -101,6 +105,7 @@ class _Search:
         return 1.0
 
     async def _loss(self, rate: float, seconds: float) -> float:
+        await self.drain()
         try:
             metrics = await self._drive(self.at(rate), seconds)
         except NothingArrivedError:
@@ -109,6 +114,11 @@ class _Search:
             return 1.0
         unsent = 1 - metrics["offered"] * 1e6 / rate
         return 1 - (1 - metrics["loss"]) * (1 - (unsent if unsent > _PACE_ERROR else 0.0))
+
+    async def drain(self) -> None:
+        """Waits for an answer through the tunnel: what one rate left in queues would be lost at the next."""
+        traffic = (self.point.transport, Family(self.point.ip))
+        await await_first_reply(self.bench.lab, self.bench.established, traffic, FIRST_REPLY_SECONDS)
 
     def at(self, rate: float) -> Point:
         """The point at a rate, of which each client and direction has its part."""
