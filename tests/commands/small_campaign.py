@@ -5,7 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tunnelbench.store.model import CampaignRecord, InstanceRecord, TrialRecord, Versions
+from tunnelbench.store.model import (
+    CampaignRecord,
+    InstanceRecord,
+    MachineStateRecord,
+    TrialRecord,
+    Versions,
+)
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Treatment
 from tunnelbench.study.points import Point
@@ -37,6 +43,21 @@ RECORD = CampaignRecord(
 EVIDENCE = Evidence({"ipv4 tcp 5201": 1}, True, True, True, "none", "none")
 
 
+def machine_state(seconds: float) -> MachineStateRecord:
+    """Of an idle machine, over a trial that took so long."""
+    return MachineStateRecord(
+        moment="during",
+        seconds=seconds,
+        processors=2,
+        others=0.0,
+        stolen=0.0,
+        frequency_mhz=None,
+        temperature_c=None,
+        clock_step_ms=0.0,
+        clock_source=None,
+    )
+
+
 def write_campaign(directory: Path, *, trials: bool = True) -> None:
     """Writes a campaign of one cell, with its one trial or before it."""
     with CampaignStore.create(directory, RECORD, [Cell(treatment=TREATMENT, point=POINT)]) as store:
@@ -44,7 +65,9 @@ def write_campaign(directory: Path, *, trials: bool = True) -> None:
             return
         instance = store.begin_instance(InstanceRecord(1, 0, TREATMENT, "namespace"))
         store.prove(instance, EVIDENCE, 1.0)
-        trial = TrialRecord(0, POINT, datetime.now(UTC), 1.0, metrics={"throughput": 123.0})
+        trial = TrialRecord(
+            0, POINT, datetime.now(UTC), 1.0, metrics={"throughput": 123.0}, machine=machine_state(2.0)
+        )
         store.add_trial(instance, trial)
         store.end_instance(instance, "proven")
         store.finish("finished", "done")

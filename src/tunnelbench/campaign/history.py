@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
+
+import polars
 
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.errors import UserError
 from tunnelbench.plan.estimate import REKEY_SECONDS, USUAL_DURATIONS, Durations, Span, span_of
 from tunnelbench.plan.rounds import Runtime
 from tunnelbench.store.read import CampaignData
+from tunnelbench.study.model import Method
+from tunnelbench.study.quantity import CAPACITY
 from tunnelbench.study.reading import parse_study
 
 Key = TypeVar("Key")
@@ -27,9 +30,8 @@ def durations_of(directory: Path) -> Durations:
     """
     with CampaignData(directory) as data:
         record = data.campaign()
-        instances = data.instances().iter_rows(named=True)
-        trials = data.trials().select("instance", "trial").unique()["instance"].value_counts()
-        counts = dict(trials.iter_rows())
+        instances = data.instances()
+        trials = data.machine_states().filter(polars.col("moment") == "during")
     profile = record.plan.get("profile")
     study = parse_study(
         record.study_toml,
@@ -37,9 +39,8 @@ def durations_of(directory: Path) -> Durations:
         catalogue(),
         profile=profile if isinstance(profile, str) else None,
     )
-    each = study.method.trial + USUAL_DURATIONS.trial.usual
     rekeying = REKEY_SECONDS if study.method.rekey else 0.0
-    samples = list(_samples(instances, counts, each, rekeying))
+    samples = list(_samples(instances, trials, rekeying))
     if not samples:
         raise UserError(
             f"no instance in {directory} was proven and finished",
@@ -48,21 +49,26 @@ def durations_of(directory: Path) -> Durations:
     return replace(
         USUAL_DURATIONS,
         origin=f"{len(samples)} instances of {directory}",
+        trial=_beyond_traffic(trials, study.method),
         instance={**USUAL_DURATIONS.instance, **_spans((runtime, own) for _, runtime, own in samples)},
         instance_of=_spans(((vpn, runtime), own) for vpn, runtime, own in samples),
     )
 
 
-def _samples(
-    instances: Iterable[dict[str, Any]], counts: dict[int, int], each: float, rekeying: float
-) -> Iterable[Sample]:
-    for row in instances:
-        began: datetime | None = row["started"]
-        ended: datetime | None = row["ended"]
-        trials = counts.get(row["instance"], 0)
-        if row["status"] == "proven" and began and ended and trials:
-            own = (ended - began).total_seconds() - trials * each - rekeying
-            yield row["vpn"], row["runtime"], max(0.0, own)
+def _samples(instances: polars.DataFrame, trials: polars.DataFrame, rekeying: float) -> Iterable[Sample]:
+    measuring = trials.group_by("instance").agg(polars.col("seconds").sum())
+    ended = instances.filter((polars.col("status") == "proven") & polars.col("ended").is_not_null())
+    for row in ended.join(measuring, on="instance").iter_rows(named=True):
+        lasted = (row["ended"] - row["started"]).total_seconds()
+        yield row["vpn"], row["runtime"], max(0.0, lasted - row["seconds"] - rekeying)
+
+
+def _beyond_traffic(trials: polars.DataFrame, method: Method) -> Span:
+    """Of trials that searched for nothing; as usual where there are none."""
+    plain = trials.filter(polars.col("rate").ne_missing(str(CAPACITY)))["seconds"].to_list()
+    return (
+        span_of([max(0.0, seconds - method.trial) for seconds in plain]) if plain else USUAL_DURATIONS.trial
+    )
 
 
 def _spans(samples: Iterable[tuple[Key, float]]) -> dict[Key, Span]:
