@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.libreswan_status import all_indices, indices, read_status
 
@@ -44,11 +46,12 @@ def test_the_newest_pair_of_each_connection_is_in_use() -> None:
     assert len(all_indices(STATUS)) == 3
 
 
-def test_version_5_says_the_same_without_numbers_before_its_lines() -> None:
+@pytest.mark.parametrize("pair", ["Child", "IPsec"])
+def test_version_5_says_the_same_without_numbers_before_its_lines(pair: str) -> None:
     said = STATUS.replace("000 ", "")
     for number, other in (("4", "1"), ("3", "0")):
         older = f"newest IKE SA: #{other}; newest IPsec SA: #{number};"
-        said = said.replace(older, f"routing: routed-tunnel; established Child SA: #{number};")
+        said = said.replace(older, f"routing: routed-tunnel; established {pair} SA: #{number};")
     assert indices(said) == indices(STATUS)
     assert all_indices(said) == all_indices(STATUS)
     assert read_status(said, STATE, BOTH).suite == "aes128-sha1"

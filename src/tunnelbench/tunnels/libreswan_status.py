@@ -11,7 +11,7 @@ from tunnelbench.tunnels.ipsec_suites import ESP_SUITES, as_esp
 
 # Version 5 no longer begins lines with 000.
 _NEWEST = re.compile(
-    r'^(?:000 )?"(\w+)": .*(?:newest (?:IPsec|Child)|established Child) SA: #(\d+);', re.MULTILINE
+    r'^(?:000 )?"(\w+)": .*(?:newest (?:IPsec|Child)|established (?:IPsec|Child)) SA: #(\d+);', re.MULTILINE
 )
 _INDICES = re.compile(r'^(?:000 )?#(\d+): "(\w+)" esp[.:]([0-9a-f]+)@\S+ esp[.:]([0-9a-f]+)@', re.MULTILINE)
 _PACKETS = re.compile(r'^(?:000 )?"(\w+)": +ESP algorithm newest: (\S+);.*', re.MULTILINE)
