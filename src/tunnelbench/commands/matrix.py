@@ -60,10 +60,10 @@ class Book:
     def add(self, row: Row) -> None:
         """Puts a row in, in place of an older one of the same attempt."""
         self.rows[_key(row)] = row
-        text = json.dumps(list(self.rows.values()), indent=2)
+        text = ",\n".join(map(json.dumps, self.rows.values()))
         unfinished = self.path.with_name(f"{self.path.name}.unfinished")
         try:
-            unfinished.write_text(f"{text}\n", encoding="utf-8")
+            unfinished.write_text(f"[\n{text}\n]\n", encoding="utf-8")
             unfinished.replace(self.path)
         except OSError as error:
             raise UserError(f"{self.path} can't be written: {error.strerror}") from error
