@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from analysis_trials import Row, campaigns, frame, row
 from hypothesis import given
@@ -18,7 +19,7 @@ from tunnelbench.analysis.checks import (
 )
 from tunnelbench.analysis.frames import instance_values
 from tunnelbench.analysis.summary import summarise
-from tunnelbench.analysis.warnings import MissingBaseline, TooFewInstances
+from tunnelbench.analysis.warnings import MeasurementWarning, MissingBaseline, TooFewInstances
 from tunnelbench.study.quantity import SendingRate
 
 
@@ -26,10 +27,15 @@ def rounds_of(vpn: str, *values: float, **changed: object) -> list[Row]:
     return [row(vpn, number, value, **changed) for number, value in enumerate(values, 1)]
 
 
+def doubts_about(trials: pl.DataFrame) -> tuple[MeasurementWarning, ...]:
+    values = instance_values(trials)
+    return warnings_about(values, values, summarise(trials))
+
+
 def test_a_good_campaign_raises_no_doubt() -> None:
     steady = (100.0, 101.0, 99.0, 100.5, 99.5, 100.2)
     trials = frame([*rounds_of("open", *steady), *rounds_of("ipip", *steady)])
-    assert warnings_about(trials, summarise(trials)) == ()
+    assert doubts_about(trials) == ()
 
 
 def test_an_unstable_cell() -> None:
@@ -133,7 +139,7 @@ def test_every_warning_has_its_own_kind_and_advice() -> None:
         *rounds_of("ipip", 10.0, **udp, metric="offered", rate="100 Mbit/s"),
     ]
     trials = frame(rows)
-    warnings = warnings_about(trials, summarise(trials))
+    warnings = doubts_about(trials)
     assert {warning.kind for warning in warnings} == {
         "too-few-instances",
         "missing-baseline",
@@ -145,7 +151,7 @@ def test_every_warning_has_its_own_kind_and_advice() -> None:
 
 
 def test_no_results_raise_no_doubt() -> None:
-    assert warnings_about(frame([]), summarise(frame([]))) == ()
+    assert doubts_about(frame([])) == ()
 
 
 def test_the_trend_of_known_values() -> None:
@@ -165,7 +171,7 @@ def test_what_parts_of_a_campaign_say_is_said_once() -> None:
         frame([*rounds_of("open", 100.0), *rounds_of("ipip", 90.0), row("ipip", 2, 90.0), *more])
         for more in ([], [row("ipip", 3, 80.0)])
     ]
-    found = merged(warning for part in points for warning in warnings_about(part, summarise(part)))
+    found = merged(warning for part in points for warning in doubts_about(part))
     (missing,) = (warning for warning in found if isinstance(warning, MissingBaseline))
     assert missing.campaign_rounds == (2, 3)
     few = [warning for warning in found if isinstance(warning, TooFewInstances)]

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
 
-from tunnelbench.analysis.frames import CELL, LAB, POINT, TREATMENT, instance_values
+from tunnelbench.analysis.frames import CELL, LAB, POINT, TREATMENT
 from tunnelbench.analysis.intervals import CONFIDENCE, attainable_confidence
 from tunnelbench.analysis.ranked import answering
 from tunnelbench.analysis.warnings import (
@@ -41,13 +41,17 @@ SMALLEST_SENDING_SHARE = 0.98
 """Of the rate asked for."""
 
 
-def warnings_about(trials: pl.DataFrame, summary: pl.DataFrame) -> tuple[MeasurementWarning, ...]:
-    """Every doubt about a campaign's results: `frames.TRIALS` and what `summarise` made of them."""
-    values = instance_values(trials)
+def warnings_about(
+    values: pl.DataFrame, baselines: pl.DataFrame, summary: pl.DataFrame
+) -> tuple[MeasurementWarning, ...]:
+    """Every doubt about results: `frames.instance_values`, those of baselines, and what `summarise` made.
+
+    Of the values, those whose round lacks a baseline are enough.
+    """
     return (
         *too_few_instances(summary),
         *missing_baselines(values),
-        *baseline_drifts(values),
+        *baseline_drifts(baselines),
         *unstable_cells(summary),
         *slow_senders(summary),
     )

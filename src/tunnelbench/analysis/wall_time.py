@@ -33,7 +33,11 @@ class WallTime:
     @property
     def not_measuring(self) -> float:
         """The share of the time from the first instance on in which no trial sent anything."""
-        return 1 - self.traffic / (self.total - self.before)
+        return 1 - self.share(self.traffic)
+
+    def share(self, seconds: float) -> float:
+        """Of the time from the first instance on."""
+        return seconds / (self.total - self.before)
 
 
 def wall_time(

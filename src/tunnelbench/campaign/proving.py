@@ -11,6 +11,7 @@ from typing import Literal
 
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.labs import LabKey, Labs
+from tunnelbench.campaign.standing import FIRST_REPLY_SECONDS
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
@@ -34,7 +35,6 @@ Outcome = Literal["works", "blocked", "fails"]
 """`blocked`: it can't be there, and that is known before it is tried."""
 
 _CLIENTS = 2
-_FIRST_REPLY_SECONDS = 15.0
 _METHOD = Method.model_validate({"trial": "1 s", "warm_up": "200 ms", "cool_down": "100 ms"})
 _UDP_RATE = SendingRate(2_000_000)
 _UDP_PAYLOAD = 1000
@@ -240,9 +240,9 @@ async def _carries(lab: Lab, treatment: Treatment, sending: bool) -> float:
         began = clock()
         established = await bring_up(lab, tunnel, variant, cleanup)
         carried = tunnel.carried(variant)
-        first_reply = await_first_reply(lab, established, first_traffic(carried), _FIRST_REPLY_SECONDS)
+        first_reply = await_first_reply(lab, established, first_traffic(carried), FIRST_REPLY_SECONDS)
         if await first_reply is None:
-            raise _FailureError(f"no payload came through within {_FIRST_REPLY_SECONDS:g} s")
+            raise _FailureError(f"no payload came through within {FIRST_REPLY_SECONDS:g} s")
         setup_ms = (clock() - began) * 1000
         verdict = await examine(lab, established, variant.suite, carried)
         if verdict.refusal is not None:

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from tunnelbench.campaign.costs import WireCount, count_wire
+from tunnelbench.campaign.costs import count_wire
 from tunnelbench.campaign.trial import Bench, drive
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
@@ -86,11 +86,8 @@ async def _count(bench: Bench, trial: TrialRecord, opens_in: float, lasts: float
         await asyncio.sleep(lasts)
         after = await count_wire(lab, direction)
         counted = {node: ask() - calls[node] for node, ask in read.items()}
-    return {node: count / packets for node, count in counted.items() if (packets := _sent(before, after))}
-
-
-def _sent(before: WireCount, after: WireCount) -> int:
-    return after.packets - before.packets
+    packets = after.packets - before.packets
+    return {node: count / packets for node, count in counted.items()} if packets else {}
 
 
 def _threads(agent: int) -> Iterator[int]:

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 
+from tunnelbench.campaign.standing import FIRST_REPLY_SECONDS
 from tunnelbench.campaign.systems import place_tunnels
 from tunnelbench.errors import UserError
 from tunnelbench.lab import holder_messages as messages
@@ -22,7 +23,6 @@ from tunnelbench.tunnels.path import SERVICE_PORT, target
 from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
-_FIRST_REPLY_SECONDS = 15.0
 _SERVER_SECONDS = 10.0
 
 
@@ -119,9 +119,9 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
 
 
 async def _prove(lab: Lab, established: Established, suite: Suite, carried: frozenset[Traffic]) -> str:
-    first_reply = await_first_reply(lab, established, first_traffic(carried), _FIRST_REPLY_SECONDS)
+    first_reply = await_first_reply(lab, established, first_traffic(carried), FIRST_REPLY_SECONDS)
     if await first_reply is None:
-        return f"refused: no payload came through within {_FIRST_REPLY_SECONDS:g} s"
+        return f"refused: no payload came through within {FIRST_REPLY_SECONDS:g} s"
     verdict = await examine(lab, established, suite, carried)
     if verdict.refusal is not None:
         return f"refused: {verdict.refusal}"

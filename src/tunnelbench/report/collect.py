@@ -37,7 +37,7 @@ from tunnelbench.report.point_numbers import LEVELS, Numbers
 from tunnelbench.report.reasons import explained
 from tunnelbench.report.reproduction import correspondence_of, reproduction
 from tunnelbench.report.wording import point_title, printable, some_of
-from tunnelbench.store.model import CryptographyRecord, RekeyRecord
+from tunnelbench.store.model import CampaignRecord, CryptographyRecord, RekeyRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
@@ -77,7 +77,7 @@ def collect(data: CampaignData) -> Content:
             *_doubts_about(disturbances(states)),
         ),
         machine=machine_summary(states),
-        wall_time=_wall_time(data, instances, states),
+        wall_time=_wall_time(data, campaign, instances, states),
         bringing=_bringing(proofs, data.rekeys(), names),
         summary=numbers.summary,
         processor=numbers.processor,
@@ -93,9 +93,11 @@ def collect(data: CampaignData) -> Content:
     )
 
 
-def _wall_time(data: CampaignData, instances: polars.DataFrame, states: polars.DataFrame) -> WallTime | None:
+def _wall_time(
+    data: CampaignData, campaign: CampaignRecord, instances: polars.DataFrame, states: polars.DataFrame
+) -> WallTime | None:
     traffic = data.traffic_seconds()
-    return None if traffic is None else wall_time(data.campaign().created, instances, states, traffic)
+    return None if traffic is None else wall_time(campaign.created, instances, states, traffic)
 
 
 def outcomes(

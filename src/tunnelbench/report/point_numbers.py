@@ -13,13 +13,7 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
-from tunnelbench.analysis.checks import (
-    baseline_drifts,
-    missing_baselines,
-    slow_senders,
-    too_few_instances,
-    unstable_cells,
-)
+from tunnelbench.analysis.checks import warnings_about
 from tunnelbench.analysis.frames import CELL, LAB, POINT, TREATMENT, TRIALS
 from tunnelbench.analysis.groups import tiers_of
 from tunnelbench.analysis.observations import Matrix
@@ -92,12 +86,10 @@ def numbers_of_point(one: OnePoint, keep: Collection[str] = ()) -> Numbers:
         system_calls=_per_node(one, spent, ("system_calls_per_packet",)),
         statuses=one.levels(statuses).select(*LEVELS, "status"),
         typical=_typical(one, metric, names, measured),
-        warnings=(
-            *too_few_instances(summary),
-            *missing_baselines(_in_words(one, _without_baseline(values))),
-            *baseline_drifts(_in_words(one, answers.filter(polars.col("vpn") == BASELINE_VPN))),
-            *unstable_cells(summary),
-            *slow_senders(summary),
+        warnings=warnings_about(
+            _in_words(one, _without_baseline(values)),
+            _in_words(one, answers.filter(polars.col("vpn") == BASELINE_VPN)),
+            summary,
         ),
         tiers=tiers_of(_matrices(one, answers), less_is_better=metric in LESS_IS_BETTER),
         answers=_as_categories(one, answers),

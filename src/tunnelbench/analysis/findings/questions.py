@@ -86,9 +86,7 @@ def _best_combination(factors: tuple[str, ...], about: Scope) -> str:
         except NotTestableError:
             continue
     if len(groups) < 2:
-        raise NotTestableError(
-            f"fewer than two levels of {' and '.join(map(factor_words, factors))} were measured"
-        )
+        raise NotTestableError(f"fewer than two levels of {_together(factors)} were measured")
     field = ranked(groups, about.columns(factors), less_is_better=about.less_is_better)
     if not field:
         raise NotTestableError(f"the levels of {_together(factors)} share no condition")
@@ -106,9 +104,8 @@ def _variation(factor: str, about: Scope) -> str:
         for one, other in combinations(about.levels(factor), 2)
     ]
     if not pairs:
-        note = about.correspondence.notes.get(factor)
         raise NotTestableError(
-            f"fewer than two levels of {factor_words(factor)} were measured" + (f": {note}" if note else "")
+            about.with_note(f"fewer than two levels of {factor_words(factor)} were measured", factor)
         )
     largest = max(pairs, key=lambda pair: abs(pair.difference.mean))
     found = largest.difference

@@ -68,10 +68,7 @@ def judge_trend(claim: Trend, scope: Scope) -> Ruling:
 def course_over(factor: str, scope: Scope) -> Course:
     """The metric over a numeric factor. Raises NotTestableError where fewer than three levels were."""
     if factor not in CELL:
-        note = scope.correspondence.notes.get(factor)
-        raise NotTestableError(
-            f"nothing here stands for {factor_words(factor)}" + (f": {note}" if note else "")
-        )
+        raise NotTestableError(scope.with_note(f"nothing here stands for {factor_words(factor)}", factor))
     keys = [column for column in CELL if column != factor]
     values = scope.values.filter(pl.col(factor).is_not_null())
     points = values.group_by("campaign_round", *keys, factor).agg(pl.col("value").log().mean())
