@@ -34,7 +34,14 @@ def verdict(
 ) -> Verdict:
     published = claims if isinstance(claims, Published) else paper(claims)
     (found,) = judge(observed(instance_values(trials)), published, means or correspondence())
+    check_beginning(found)
     return found
+
+
+def check_beginning(found: Verdict) -> None:
+    """That no name is at the beginning of a sentence, where it would be capitalised."""
+    beginnings = ("Nothing ", "No ", "Fewer ", "There ", "The ", "Cipher ", "the ", "for ", "from ")
+    assert found.summary.startswith(beginnings)
 
 
 def compare(better: str, worse: list[str], **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -47,8 +54,8 @@ def test_one_that_beats_others() -> None:
     assert found.outcome == "holds"
     assert found.p_value is not None
     assert found.p_value < 0.001
-    assert "aes has 1.6" in found.summary
-    assert "times the throughput of des" in found.summary
+    assert "the throughput with aes is 1.6" in found.summary
+    assert "times that with des" in found.summary
     assert [detail.label for detail in found.details] == ["aes", "des", "3des", "aes / des", "aes / 3des"]
     ratio = found.details[-2]
     assert ratio.low is not None
@@ -61,7 +68,7 @@ def test_one_that_beats_others() -> None:
 def test_one_that_does_not_beat_all() -> None:
     found = verdict(campaign(cells(IPSEC), speed), compare("des", ["3des", "aes"]))
     assert found.outcome == "does not hold"
-    assert "des has 0.6" in found.summary
+    assert "with des is 0.6" in found.summary
     assert "3des" not in found.summary
 
 
@@ -121,8 +128,8 @@ def test_less_jitter_is_better() -> None:
     trials = campaign(cells(IPSEC), lambda cell: 100 / speed(cell), metric="jitter")
     found = verdict(trials, compare("aes", ["des"], metric="jitter"))
     assert found.outcome == "holds"
-    assert "des has 1.6" in found.summary
-    assert "times the jitter of aes" in found.summary
+    assert "the jitter with des is 1.6" in found.summary
+    assert "times that with aes" in found.summary
 
 
 def test_vpns_in_different_runtimes_are_compared_by_their_own_plain_ip() -> None:
@@ -144,7 +151,7 @@ def test_vpns_in_different_runtimes_are_compared_by_their_own_plain_ip() -> None
     means = correspondence({"vpn": {"ipsec": {"vpn": ["ipsec-manual"]}, "ip": {"vpn": ["open"]}}})
     found = verdict(trials, published, means)
     assert found.outcome == "holds"
-    assert "relative to plain IP of openvpn" in found.summary
+    assert "with ipsec relative to plain IP is" in found.summary
     assert found.unit == "ratio to plain IP"
 
 
@@ -297,6 +304,9 @@ def test_compression() -> None:
         }
     )
     held, denied, undecided = judge(observed(instance_values(trials)), published, means)
+    for found in (held, denied, undecided):
+        check_beginning(found)
+    assert held.summary.startswith("for openvpn, the throughput with compression on is 2.")
     assert (held.outcome, denied.outcome, undecided.outcome) == ("holds", "does not hold", "undecided")
     assert "There are no measurements of wireguard" in (undecided.reason or "")
 

@@ -48,12 +48,11 @@ def beats(scope: Scope, better: At, worse: At) -> Contrast:
 
 
 def judge_equal(contrasts: list[tuple[str, Contrast]], margin: float, scope: Scope) -> Ruling:
-    """That in each of some contrasts, by name, the ratio is within a margin."""
-    parts = [
-        equal(found.difference, f"{name}{said(found, scope.metric)}", margin) for name, found in contrasts
-    ]
+    """That in each of some contrasts, by where they are, the ratio is within a margin."""
+    parts = [equal(found.difference, said(found, scope.metric, where), margin) for where, found in contrasts]
     details = tuple(
-        detail(f"{name}{found.first} / {found.second}", found.difference, 1.0) for name, found in contrasts
+        detail(": ".join(filter(None, [where, f"{found.first} / {found.second}"])), found.difference, 1.0)
+        for where, found in contrasts
     )
     return ruling(parts, details, "ratio", EQUIVALENCE_TEST, remark=f", against a margin of {margin:.0%}")
 
@@ -83,7 +82,7 @@ def _judge_equality(factor: str, margin: float, scope: Scope) -> Ruling:
         for first, second in combinations(present, 2):
             groups = own.having({factor: (first,)}), own.having({factor: (second,)})
             pair = contrast(*groups, (level_name(first), level_name(second)), scope.columns([factor]))
-            found.append((f"{vpn}: " if len(vpns) > 1 else "", pair))
+            found.append((vpn if len(vpns) > 1 else "", pair))
     if not found:
         raise NotTestableError(f"no VPN was measured at two levels of {factor_words(factor)}")
     return judge_equal(found, margin, scope)

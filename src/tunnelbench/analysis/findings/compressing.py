@@ -29,7 +29,7 @@ def judge_compression(claim: CompressionEffect, scope: Scope) -> Ruling:
             missing.append(f"{vpn} ({reason})")
             continue
         contrasts.append((vpn, found))
-        says = f"{vpn}: {said(found, 'throughput')}"
+        says = said(found, "throughput", str(vpn))
         if effect == "unchanged":
             parts.append(equal(found.difference, says, UNCHANGED))
         else:

@@ -67,7 +67,7 @@ def contrast(
         )
         if not pairs.is_empty():
             return _contrast(pairs, keys[1:], names, value == "ratio")
-    raise NotTestableError(f"{names[0]} and {names[1]} were never measured under the same conditions")
+    raise NotTestableError(f"no conditions were measured with both {names[0]} and {names[1]}")
 
 
 def levels_of(contrasts: Iterable[Contrast]) -> dict[str, Difference]:

@@ -95,4 +95,4 @@ def _note(
     """What the paper's data says of the claim, and what stands here for its factors; not what is said yet."""
     notes = [finding.note] if finding.note else []
     notes += [correspondence.notes[name] for name in dict.fromkeys(factors) if name in correspondence.notes]
-    return ". ".join(note for note in dict.fromkeys(notes) if note not in summary) or None
+    return "; ".join(note for note in dict.fromkeys(notes) if note not in summary) or None

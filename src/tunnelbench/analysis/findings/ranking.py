@@ -39,9 +39,7 @@ def judge_stability(claim: RankStability, scope: Scope) -> Ruling:
             if here.has(claim.factor, one) and here.has(claim.factor, other):
                 found = beats(here, {claim.factor: (one,)}, {claim.factor: (other,)})
                 contrasts.append((place, found))
-                parts.append(
-                    _kept(found.difference, f"with {level_name(place)}, {said(found, scope.metric)}")
-                )
+                parts.append(_kept(found.difference, said(found, scope.metric, level_name(place))))
     if not parts:
         raise NotTestableError(
             f"no two levels of {factor_words(claim.factor)} share a level of {factor_words(claim.over)}"
@@ -86,7 +84,7 @@ def _judge_order(claim: Rank, scope: Scope) -> Ruling:
 def _judge_ends(claim: Rank, scope: Scope) -> Ruling:
     levels = scope.levels(claim.factor)
     ends = [end for end in (claim.first, claim.last) if end is not None]
-    lacking = [f"{claim.factor} {end}" for end in ends if end not in levels]
+    lacking = [level_words(claim.factor, end) for end in ends if end not in levels]
     if len(lacking) == len(ends) or len(levels) < 2:
         raise NotTestableError(_lacking(claim.factor, lacking, scope))
     pairs: list[tuple[Level, Level]] = []

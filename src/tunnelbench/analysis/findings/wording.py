@@ -8,13 +8,17 @@ from tunnelbench.analysis.paired import Difference
 from tunnelbench.study.wording import metric_words
 
 
-def said(found: Contrast, metric: str) -> str:
-    """`ipsec has 1.74 times the throughput of openvpn (1.70 to 1.78)`."""
+def said(found: Contrast, metric: str, where: str = "") -> str:
+    """`the throughput with ipsec is 1.74 times that with openvpn (1.70 to 1.78)`, and where that is.
+
+    It never begins with a name, which a sentence would have to capitalise.
+    """
     ratio = number(found.difference.ratio)
     relative = " relative to plain IP" if found.is_relative else ""
+    place = f"for {where}, " if where else ""
     return (
-        f"{found.first} has {ratio} times the {metric_words(metric)}{relative} of {found.second} "
-        f"({within(found.difference)}{_agreement(found)})"
+        f"{place}the {metric_words(metric)} with {found.first}{relative} is {ratio} times "
+        f"that with {found.second} ({within(found.difference)}{_agreement(found)})"
     )
 
 
