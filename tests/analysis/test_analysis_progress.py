@@ -42,7 +42,7 @@ def test_what_progress_says_of_a_cell() -> None:
     assert baseline.is_baseline
     assert not gre.is_baseline
     assert gre.half_width == pytest.approx(0)
-    assert gre.name == "gre, tcp ipv4 payload=131072 forward engine"
+    assert gre.name == "gre, TCP over IPv4, 128 KiB writes, forward, engine"
     assert (gre.instances, gre.variation) == (6, 0.0)
     assert gre.instance.endswith("runtime=namespace")
 

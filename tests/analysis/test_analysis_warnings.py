@@ -44,8 +44,8 @@ def test_an_unstable_cell() -> None:
     assert warning.cell.treatment.vpn == "ipip"
     assert warning.coefficient_of_variation == pytest.approx(0.283, abs=1e-3)
     assert warning.message == (
-        "ipip (namespace, bookworm, MTU 1500), tcp ipv4 payload=131072 forward engine: throughput varies "
-        "by 28% of its mean from one instance to the next, more than 10%"
+        "ipip (namespace, bookworm, MTU 1500), TCP over IPv4, 128 KiB writes, forward, engine: throughput "
+        "varies by 28% of its mean from one instance to the next, more than 10%"
     )
     assert list(unstable_cells(summary, bound=0.3)) == []
 

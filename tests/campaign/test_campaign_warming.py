@@ -89,7 +89,12 @@ async def test_what_was_found_is_kept_and_found_once(tmp_path: Path, monkeypatch
     with CampaignData(tmp_path) as data:
         (record,) = data.warm_ups()
     assert record == WarmUpRecord(
-        INSTANCE.key, TCP.key, f"gre, {TCP.key}", 0.0, "throughput", is_settled=True
+        INSTANCE.key,
+        TCP.key,
+        "gre, TCP over IPv4, 1000-byte writes, forward, engine",
+        0.0,
+        "throughput",
+        is_settled=True,
     )
 
 

@@ -14,11 +14,9 @@ from tunnelbench.report.wording import (
     number,
     percentage,
     point_slug,
-    point_title,
     some_of,
 )
-from tunnelbench.study.points import Point
-from tunnelbench.study.quantity import Bursts, SendingRate
+from tunnelbench.study.quantity import SendingRate
 
 
 @given(st.floats(1e-9, 1e12))
@@ -54,34 +52,10 @@ def test_intervals_and_percentages() -> None:
     assert (percentage(0.0), percentage(1.0), percentage(0.1234)) == ("0 %", "100 %", "12.3 %")
 
 
-def test_points() -> None:
-    assert point_title(TCP) == "TCP over IPv4, 128 KiB writes, forward, engine"
+def test_the_file_name_of_a_point() -> None:
     limited = UDP.model_copy(update={"rate": SendingRate(10_000_000), "ip": "ipv6", "direction": "reverse"})
-    assert point_title(limited) == "UDP over IPv6, 1400-byte datagrams at 10 Mbit/s, reverse, engine"
     assert point_slug(limited) == "udp-ipv6-1400-10-Mbit_s-reverse-engine"
     assert "/" not in point_slug(TCP.model_copy(update={"load": "../../etc"}))
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"rate": Bursts(100, 10_000_000)}, "1400-byte datagrams in bursts of 100 every 10 ms, forward"),
-        ({"rate": SendingRate(9, "packets/s"), "direction": "both"}, "at 9 packets/s, in both directions"),
-        ({"sending": "per-packet", "content": "zeros"}, "payload of zeros, sent per-packet, forward"),
-        ({"sending": "batched", "content": "random"}, "as fast as possible, forward, engine"),
-        ({"profile": "dns", "payload_bytes": None, "rate": None}, "UDP over IPv4, dns, forward"),
-        (
-            {"profile": "request-response", "payload_bytes": 64, "rate": None, "direction": None},
-            "UDP over IPv4, 64-byte requests and responses, engine",
-        ),
-        (
-            {"transport": "icmp", "direction": None, "payload_bytes": 56, "load": "ping"},
-            "ICMP over IPv4, 56-byte echo requests one after the other, ping",
-        ),
-    ],
-)
-def test_levels_that_are_not_usual_are_told(changed: dict[str, object], words: str) -> None:
-    assert words in point_title(Point.model_validate({**UDP.model_dump(), **changed}))
 
 
 def test_some_of_many() -> None:

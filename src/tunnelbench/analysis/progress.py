@@ -16,6 +16,7 @@ from tunnelbench.plan.progress import CellProgress, Progress
 from tunnelbench.plan.rounds import Runtime, instance_key
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
+from tunnelbench.study.wording import point_title
 
 FEWEST = 4
 """Instances from which on an interval counts. Stopping as soon as an interval is narrow favours those that
@@ -46,7 +47,7 @@ def _cell(row: Mapping[str, Any]) -> CellProgress:
     return CellProgress(
         instance=instance_key(treatment, runtime),
         point=point.key,
-        name=f"{treatment.tunnel}, {point.key}",
+        name=f"{treatment.tunnel}, {point_title(point)}",
         is_baseline=treatment.is_baseline,
         instances=row["instances"],
         variation=row["variation"],

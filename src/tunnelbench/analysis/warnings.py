@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 from tunnelbench.analysis.intervals import attainable_confidence
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment, written_systems
-from tunnelbench.study.wording import metric_words
+from tunnelbench.study.wording import metric_words, point_title
 
 
 class MeasurementWarning(Protocol):
@@ -39,7 +39,7 @@ class MeasuredCell:
     def __str__(self) -> str:
         treatment = self.treatment
         where = f"{self.runtime}, {treatment.systems}, MTU {treatment.mtu}"
-        return f"{treatment.tunnel} ({where}), {self.point.key}"
+        return f"{treatment.tunnel} ({where}), {point_title(self.point)}"
 
 
 @dataclass(frozen=True)

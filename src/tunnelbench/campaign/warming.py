@@ -20,6 +20,7 @@ from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.model import Method
 from tunnelbench.study.points import Point, Question
 from tunnelbench.study.quantity import CAPACITY
+from tunnelbench.study.wording import point_title
 
 _USUAL_SECONDS = 0.5
 """Where nothing tells."""
@@ -70,7 +71,7 @@ async def _pilot(
     bench: Bench, instance: PlannedInstance, point: Point, method: Method
 ) -> WarmUpRecord | None:
     """What a pilot says; None where it is void, so that the next instance has one of its own."""
-    name = f"{instance.treatment.tunnel}, {point.key}"
+    name = f"{instance.treatment.tunnel}, {point_title(point)}"
     usual = WarmUpRecord(instance.key, point.key, name, _USUAL_SECONDS, None, is_settled=True)
     if point.rate == CAPACITY:
         return usual

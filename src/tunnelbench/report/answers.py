@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tunnelbench.report.content import Content, Result, Section
-from tunnelbench.report.wording import pace, point_title, runtime_title
+from tunnelbench.report.wording import runtime_title
 from tunnelbench.study.points import Question
 from tunnelbench.study.quantity import CAPACITY, MAXIMUM
+from tunnelbench.study.wording import pace, point_title
 
 LARGEST_LOSS = 0.01
 """Ratio; a tunnel that loses more doesn't carry the rate. The 1 % of published searches for capacity."""

@@ -36,11 +36,12 @@ from tunnelbench.report.numbers import numbers_of
 from tunnelbench.report.point_numbers import LEVELS, Numbers
 from tunnelbench.report.reasons import explained
 from tunnelbench.report.reproduction import correspondence_of, reproduction
-from tunnelbench.report.wording import point_title, printable, some_of
+from tunnelbench.report.wording import printable, some_of
 from tunnelbench.store.model import CampaignRecord, CryptographyRecord, RekeyRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
+from tunnelbench.study.wording import point_title
 from tunnelbench.witness.evidence import Evidence
 
 _RUNTIMES = ("namespace", "kernel")

@@ -23,7 +23,6 @@ from tunnelbench.report.wording import (
     number,
     percentage,
     point_slug,
-    point_title,
     probability,
     runtime_title,
     some_of,
@@ -31,7 +30,7 @@ from tunnelbench.report.wording import (
 from tunnelbench.store.database import PACKETS_NAME
 from tunnelbench.store.model import CampaignRecord
 from tunnelbench.study.treatment import Treatment
-from tunnelbench.study.wording import factor_words, metric_words
+from tunnelbench.study.wording import factor_words, metric_words, point_title
 from tunnelbench.witness.evidence import Evidence
 
 STUDY_NAME = "study.toml"

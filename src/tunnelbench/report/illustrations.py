@@ -16,7 +16,8 @@ from tunnelbench.report.family_figures import family_figures
 from tunnelbench.report.point_figures import point_figures
 from tunnelbench.report.suite_figures import suite_figures
 from tunnelbench.report.why_figures import why_figures
-from tunnelbench.report.wording import family_title, point_title
+from tunnelbench.report.wording import family_title
+from tunnelbench.study.wording import point_title
 
 MOST_POINTS = 8
 """Points that have figures of their own, the headlines; all have tables."""

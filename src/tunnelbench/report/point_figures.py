@@ -11,8 +11,9 @@ import polars
 from tunnelbench.report import figures
 from tunnelbench.report.content import NODES, Result, Section
 from tunnelbench.report.drawing import Drawing, draw
-from tunnelbench.report.wording import number, point_slug, point_title, runtime_title
+from tunnelbench.report.wording import number, point_slug, runtime_title
 from tunnelbench.study.points import Question
+from tunnelbench.study.wording import point_title
 
 Rows = list[dict[str, object]]
 

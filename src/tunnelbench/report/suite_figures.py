@@ -10,8 +10,9 @@ from tunnelbench.report import comparing
 from tunnelbench.report.content import Content, Result, Section
 from tunnelbench.report.drawing import Drawing, draw
 from tunnelbench.report.scale import Scale
-from tunnelbench.report.wording import number, point_slug, point_title
+from tunnelbench.report.wording import number, point_slug
 from tunnelbench.study.treatment import WRITTEN_IP
+from tunnelbench.study.wording import point_title
 
 _MOST_COLUMNS = 48
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tunnelbench.report.columns import columns_for
 from tunnelbench.report.content import Content, Reproduction, Section
-from tunnelbench.report.wording import NOTHING, number, point_slug, point_title
+from tunnelbench.report.wording import NOTHING, number, point_slug
+from tunnelbench.study.wording import point_title
 
 _LATEX = str.maketrans(
     {

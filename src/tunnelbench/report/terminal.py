@@ -12,9 +12,10 @@ from rich.text import Text
 
 from tunnelbench.report.answers import headline_sections
 from tunnelbench.report.content import Content, Estimate, Result, Section
-from tunnelbench.report.wording import NOTHING, milliseconds, number, percentage, point_title, printable
+from tunnelbench.report.wording import NOTHING, milliseconds, number, percentage, printable
 from tunnelbench.store.database import PACKETS_NAME
 from tunnelbench.study.points import Question
+from tunnelbench.study.wording import point_title
 
 _LONGEST_TUNNEL = 40
 """Columns of a terminal beyond which a tunnel's name is folded."""

@@ -9,8 +9,9 @@ import polars
 from tunnelbench.report import comparing
 from tunnelbench.report.content import Content, Explained
 from tunnelbench.report.drawing import Drawing, draw
-from tunnelbench.report.wording import number, point_slug, point_title
+from tunnelbench.report.wording import number, point_slug
 from tunnelbench.study.points import Point
+from tunnelbench.study.wording import point_title
 
 
 def why_figures(content: Content) -> Iterator[Drawing]:

@@ -1,4 +1,4 @@
-"""How numbers, tunnels and points are written, the same in every table, figure and sentence."""
+"""How numbers and places are written, the same in every table, figure and sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from tunnelbench.study.points import Point
-from tunnelbench.study.quantity import Bursts, Capacity, SendingRate
+from tunnelbench.study.wording import point_title
 
 NOTHING = "\N{EN DASH}"
 """What stands where there is no number."""
@@ -67,18 +67,6 @@ def runtime_title(runtime: str | None) -> str:
     return NOTHING if runtime is None else RUNTIME_TITLES.get(runtime, runtime)
 
 
-def point_title(point: Point) -> str:
-    """A point in words: `UDP over IPv4, 1400-byte datagrams as fast as possible, forward, engine`.
-
-    Levels that go without saying are left out.
-    """
-    ip = {"ipv4": "IPv4", "ipv6": "IPv6"}[point.ip]
-    unusual = (_UNUSUAL[factor].format(level) for factor, level in point.unusual.items())
-    direction = {None: None, "both": "in both directions"}.get(point.direction, point.direction)
-    parts = [f"{point.transport.upper()} over {ip}", _traffic(point), *unusual, direction, point.load]
-    return ", ".join(part for part in parts if part is not None)
-
-
 def family_title(point: Point) -> str:
     """A point in words without the size of its payload."""
     return point_title(point.model_copy(update={"payload_bytes": None}))
@@ -90,53 +78,10 @@ def point_slug(point: Point) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "_", words)
 
 
-def pace(point: Point) -> list[str]:
-    """How fast packets are sent, in words; none where that is not given."""
-    match point.rate:
-        case None:
-            return []
-        case Bursts(packets, _):
-            return [f"in bursts of {packets}", str(point.rate).removeprefix(f"{packets} ")]
-        case SendingRate(None):
-            return ["one after the other" if point.transport == "icmp" else "as fast as possible"]
-        case Capacity():
-            return ["at the highest rate within the loss goal"]
-        case rate:
-            return [f"at {rate}"]
-
-
 def some_of(names: Sequence[str], most: int = 3) -> str:
     """The first names of a list, and how many more there are."""
     shown = "; ".join(names[:most])
     return shown if len(names) <= most else f"{shown}; and {len(names) - most} more"
-
-
-_UNUSUAL = {
-    "streams": "{} streams",
-    "content": "payload of {}",
-    "sending": "sent {}",
-    "congestion_control": "{} congestion control",
-}
-
-
-def _traffic(point: Point) -> str:
-    size = None if point.payload_bytes is None else _size(point.payload_bytes)
-    match point.profile:
-        case "request-response":
-            return f"{size} requests and responses"
-        case "connect-request-response":
-            return f"a connection for each {size} request and response"
-        case "constant":
-            packets = {"tcp": "writes", "udp": "datagrams", "icmp": "echo requests"}[point.transport]
-            return " ".join([*([size] if size else []), packets, *pace(point)])
-        case profile:
-            return " ".join([*([size] if size else []), profile, *pace(point)])
-
-
-def _size(count: int) -> str:
-    if count >= 1024 and count % 1024 == 0:
-        return f"{count // 1024} KiB"
-    return f"{count}-byte"
 
 
 def interval_name(instances: int) -> str:

@@ -1,6 +1,9 @@
-"""Factors and metrics as sentences and tables call them: in words that readers know, and never as columns."""
+"""Points, factors and metrics in words that readers know, as sentences and tables call them."""
 
 from __future__ import annotations
+
+from tunnelbench.study.points import Point
+from tunnelbench.study.quantity import Bursts, Capacity, SendingRate
 
 _FACTORS = {
     "campaign_round": "round",
@@ -56,3 +59,58 @@ def level_words(factor: str, level: object) -> str:
 def metric_words(name: str) -> str:
     """`median one-way delay` for `latency_p50`."""
     return _METRICS.get(name, name.replace("_", " "))
+
+
+def point_title(point: Point) -> str:
+    """A point in words: `UDP over IPv4, 1400-byte datagrams as fast as possible, forward, engine`.
+
+    Levels that go without saying are left out.
+    """
+    unusual = (_UNUSUAL[factor].format(level) for factor, level in point.unusual.items())
+    direction = {None: None, "both": "in both directions"}.get(point.direction, point.direction)
+    over = f"{level_name(point.transport)} over {level_name(point.ip)}"
+    parts = [over, _traffic(point), *unusual, direction, point.load]
+    return ", ".join(part for part in parts if part is not None)
+
+
+def pace(point: Point) -> list[str]:
+    """How fast packets are sent, in words; none where that is not given."""
+    match point.rate:
+        case None:
+            return []
+        case Bursts(packets, _):
+            return [f"in bursts of {packets}", str(point.rate).removeprefix(f"{packets} ")]
+        case SendingRate(None):
+            return ["one after the other" if point.transport == "icmp" else "as fast as possible"]
+        case Capacity():
+            return ["at the highest rate within the loss goal"]
+        case rate:
+            return [f"at {rate}"]
+
+
+_UNUSUAL = {
+    "streams": "{} streams",
+    "content": "payload of {}",
+    "sending": "sent {}",
+    "congestion_control": "{} congestion control",
+}
+
+
+def _traffic(point: Point) -> str:
+    size = None if point.payload_bytes is None else _size(point.payload_bytes)
+    match point.profile:
+        case "request-response":
+            return f"{size} requests and responses"
+        case "connect-request-response":
+            return f"a connection for each {size} request and response"
+        case "constant":
+            packets = {"tcp": "writes", "udp": "datagrams", "icmp": "echo requests"}[point.transport]
+            return " ".join([*([size] if size else []), packets, *pace(point)])
+        case profile:
+            return " ".join([*([size] if size else []), profile, *pace(point)])
+
+
+def _size(count: int) -> str:
+    if count >= 1024 and count % 1024 == 0:
+        return f"{count // 1024} KiB"
+    return f"{count}-byte"
