@@ -12,9 +12,11 @@ from synthetic_campaign import STARTED, TCP, TUNNELS, UDP, begin, campaign_recor
 from tunnelbench.report.answers import comparisons, headline_sections
 from tunnelbench.report.collect import collect
 from tunnelbench.report.content import Content, Result
+from tunnelbench.report.html import render
+from tunnelbench.report.illustrations import Illustrations
 from tunnelbench.report.point_numbers import processor_totals
 from tunnelbench.report.wording import interval_name
-from tunnelbench.store.model import RekeyRecord, TrialRecord
+from tunnelbench.store.model import RekeyRecord, TrialRecord, WarningRecord
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
 from tunnelbench.study.cells import Cell, Treatment
@@ -69,6 +71,20 @@ def test_new_keys_stand_beside_the_set_up(tmp_path: Path) -> None:
     assert (esp.proof.setup_ms, esp.proof.handshake_ms) == (200.0, 20.0)
     assert esp.rekey is not None
     assert (esp.rekey.seconds, esp.rekey.gap_ms, esp.rekey.latency_ms) == pytest.approx((0.2, 30.0, 10.0))
+    assert esp.rekey_refusal is None
+
+
+def test_why_there_were_no_new_keys_stands_beside_the_set_up(tmp_path: Path) -> None:
+    reason = "new keys could not be measured: they were written by hand"
+    with CampaignStore.create(tmp_path, campaign_record(), [Cell(treatment=ESP, point=TCP)]) as store:
+        instance = begin(store, 1, ESP, "kernel")
+        store.prove(instance, evidence_of(ESP), 100.0)
+        store.add_warning(instance, WarningRecord("no-rekey", reason, "Never mind."))
+        store.end_instance(instance, "proven")
+    content = collected(tmp_path)
+    (esp,) = content.bringing
+    assert (esp.rekey, esp.rekey_refusal) == (None, reason)
+    assert f'<td class="words" colspan="4">{reason}</td>' in render(content, Illustrations())
 
 
 def test_only_proven_instances_count_as_proof(tmp_path: Path) -> None:

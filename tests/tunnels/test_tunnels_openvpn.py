@@ -8,6 +8,7 @@ import pytest
 
 from tunnelbench.tunnels.base import Place
 from tunnelbench.tunnels.openvpn import TUNNEL
+from tunnelbench.tunnels.openvpn_daemon import rekey_refusal
 from tunnelbench.tunnels.openvpn_read_back import handshakes, read_link, read_log
 
 TLS_2_6 = """\
@@ -173,3 +174,17 @@ def test_the_defaults_can_be_everywhere() -> None:
     for topology in TUNNEL.topologies:
         for suite in TUNNEL.suites:
             assert TUNNEL.objection(TUNNEL.variant(suite), Place("bullseye", topology)) is None
+
+
+@pytest.mark.parametrize(
+    ("suite", "levels", "reason"),
+    [
+        ("aes-256-gcm", {}, "takes no order"),
+        ("aes-256-gcm", {"renegotiation": "by-volume"}, "megabytes of payload"),
+        ("bf-cbc-sha1", {}, "megabytes of payload"),
+        ("bf-cbc-sha1", {"keying": "static"}, "never renewed"),
+        ("aes-256-gcm", {"offload": "yes"}, "takes no order"),
+    ],
+)
+def test_it_says_why_new_keys_are_not_measured(suite: str, levels: Mapping[str, str], reason: str) -> None:
+    assert reason in rekey_refusal(TUNNEL.variant(suite, levels))

@@ -26,11 +26,12 @@ from tunnelbench.lab.topology import Family
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import InstanceEnd, WarningRecord
 from tunnelbench.store.write import CampaignStore
+from tunnelbench.tunnels.base import Traffic
 from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 from tunnelbench.witness.evidence import Evidence
 from tunnelbench.witness.witness import await_first_reply, first_traffic
 
-_TAKES_TRAFFIC = "this VPN has them only after megabytes of payload, which would disturb the traffic itself"
+_NO_DATAGRAMS = "they are measured with datagrams of IPv4, which this VPN doesn't carry"
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,9 @@ async def _measure(
         all_went_well &= trial.status == "ok"
         if standing.established.dead() is not None or not all(node.alive for node in lab.nodes.values()):
             return End("failed", trial.reason or "a daemon died", log_tail=log_tail(standing.established))
-    if course.method.rekey and ("udp", Family.IPV4) in carried:
-        all_went_well &= await _measure_new_keys(_bench(lab, standing, course, packets), store, identity)
+    if course.method.rekey:
+        bench = _bench(lab, standing, course, packets)
+        all_went_well &= await _measure_new_keys(bench, carried, store, identity)
     return End("proven", log_tail=log_tail(standing.established), all_went_well=all_went_well)
 
 
@@ -125,13 +127,16 @@ def _bench(lab: Lab, standing: Standing, course: Course, packets: PacketFiles | 
     )
 
 
-async def _measure_new_keys(bench: Bench, store: CampaignStore, identity: int) -> bool:
-    """Forces new keys where that can be done and measures what it costs; returns whether all went well."""
-    rekey = bench.established.rekey
-    if rekey is None:
-        return True
-    if bench.established.rekey_takes_traffic:
-        store.add_warning(identity, _no_rekey(_TAKES_TRAFFIC))
+async def _measure_new_keys(
+    bench: Bench, carried: frozenset[Traffic], store: CampaignStore, identity: int
+) -> bool:
+    """Forces new keys and measures what that costs, or stores why not; returns whether all went well."""
+    rekey, refusal = bench.established.rekey, bench.established.rekey_refusal
+    if rekey is not None and ("udp", Family.IPV4) not in carried:
+        refusal = _NO_DATAGRAMS
+    if refusal is not None:
+        store.add_warning(identity, _no_rekey(refusal))
+    if rekey is None or refusal is not None:
         return True
     try:
         store.add_rekey(identity, await measure_rekey(replace(bench, packets=None), rekey))

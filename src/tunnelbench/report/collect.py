@@ -58,6 +58,7 @@ def collect(data: CampaignData) -> Content:
     states = data.machine_states()
     cryptography, correspondence = data.cryptography(), correspondence_of(campaign)
     numbers = numbers_of(data, METRICS if correspondence else ())
+    warnings = data.warnings()
     names = _names(cells, instances)
     proofs = _proofs(instances)
     results = _results(numbers, proofs, names)
@@ -73,13 +74,13 @@ def collect(data: CampaignData) -> Content:
             *_skipped_cells(cells, names),
         ),
         doubts=(
-            *_doubts(data.warnings(), names),
+            *_doubts(warnings, names),
             *_doubts_about(numbers.warnings),
             *_doubts_about(disturbances(states)),
         ),
         machine=machine_summary(states),
         wall_time=_wall_time(data, campaign, instances, states),
-        bringing=_bringing(proofs, data.rekeys(), names),
+        bringing=_bringing(proofs, data.rekeys(), warnings, names),
         summary=numbers.summary,
         processor=numbers.processor,
         packet_logs=data.packet_logs(),
@@ -237,15 +238,27 @@ def _proofs(instances: polars.DataFrame) -> dict[Place, Proof]:
     }
 
 
-def _bringing(proofs: Mapping[Place, Proof], rekeys: polars.DataFrame, names: Names) -> tuple[Bringing, ...]:
+def _bringing(
+    proofs: Mapping[Place, Proof], rekeys: polars.DataFrame, warnings: polars.DataFrame, names: Names
+) -> tuple[Bringing, ...]:
     columns = [column.name for column in fields(RekeyRecord)]
     medians = rekeys.group_by(*TREATMENT, "runtime").agg(polars.col(columns).median())
     changed = {
         (_treatment(row), row["runtime"]): RekeyRecord(**{column: row[column] for column in columns})
         for row in medians.iter_rows(named=True)
     }
+    refusals = {
+        _treatment(row): row["message"]
+        for row in warnings.filter(polars.col("kind") == "no-rekey").iter_rows(named=True)
+    }
     found = [
-        Bringing(names[treatment], runtime, proof, changed.get((treatment, runtime)))
+        Bringing(
+            names[treatment],
+            runtime,
+            proof,
+            changed.get((treatment, runtime)),
+            refusals.get(treatment),
+        )
         for (treatment, runtime), proof in proofs.items()
         if proof.setup_ms is not None
     ]

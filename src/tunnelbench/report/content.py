@@ -180,6 +180,8 @@ class Bringing:
     proof: Proof
     rekey: RekeyRecord | None
     """None where keys were not changed."""
+    rekey_refusal: str | None
+    """Why not, where that was asked for."""
 
 
 @dataclass(frozen=True)

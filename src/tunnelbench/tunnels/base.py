@@ -235,8 +235,8 @@ class Established:
     """Whether payload that can be compressed must shrink on the wire."""
     rekey: Callable[[], Awaitable[None]] | None = None
     """Forces new keys, and returns once both ends use them; None where nothing can."""
-    rekey_takes_traffic: bool = False
-    """Whether new keys come only after so much payload that other traffic suffers from that payload, too."""
+    rekey_refusal: str | None = None
+    """Why it can't be measured what new keys cost; None where it can, and where there are no keys."""
     handshake_seconds: float | None = None
     """From a handshake's first packet until both ends say it is done, where there is one."""
 

@@ -142,6 +142,7 @@ class Fastd(Tunnel):
             wire=frozenset({f"{variant.outer} udp {PORT}"}),
             read_back=read_back,
             programs=daemons,
+            rekey_refusal="nothing makes fastd take new ones: a reset drops the session",
             handshake_seconds=seconds_between(client, "sending handshake", daemons, "new session with"),
         )
 

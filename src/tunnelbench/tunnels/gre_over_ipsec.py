@@ -63,7 +63,10 @@ class GreOverIpsec(Tunnel):
             return ReadBack(suite, f"{protected.text}\n{linked.text}", protected.facts)
 
         return Established(
-            wire=frozenset({f"{variant.outer} esp"}), read_back=read_back, facts=xfrm.facts_of(chain)
+            wire=frozenset({f"{variant.outer} esp"}),
+            read_back=read_back,
+            facts=xfrm.facts_of(chain),
+            rekey_refusal=xfrm.REKEY_REFUSAL,
         )
 
     def encapsulation(self, variant: Variant) -> Encapsulation:

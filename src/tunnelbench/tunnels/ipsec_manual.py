@@ -114,6 +114,7 @@ class IpsecManual(Tunnel):
             programs=receivers,
             facts=xfrm.facts_of(chain),
             compresses=variant["compression"] != "none",
+            rekey_refusal=xfrm.REKEY_REFUSAL,
         )
 
     def encapsulation(self, variant: Variant) -> Encapsulation:

@@ -85,6 +85,7 @@ async def _dial(links: Sequence[Link], variant: Variant, cleanup: AsyncExitStack
         programs=sessions.programs,
         facts={**negotiation.facts, "data-plane": variant["data-plane"]},
         compresses=negotiation.compression != "none",
+        rekey_refusal=negotiation.rekey_refusal,
         handshake_seconds=sessions.handshake_seconds,
     )
 

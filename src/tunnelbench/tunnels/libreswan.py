@@ -53,6 +53,7 @@ _SETTINGS = f"{DIRECTORY}/ipsec.conf"
 _DATABASE = f"{DIRECTORY}/nss"
 _LISTENING = "loading secrets from"
 _BEGUN = r"initiating IKEv[12]"
+_NO_REKEY = "libreswan can't force those of an IKEv1 connection"
 
 _VERSIONS = {"ikev2": "insist", "ikev1": "never"}
 _GROUPS = {"ecp256": "dh19", "ecp384": "dh20", "ecp521": "dh21", "curve25519": "dh31"}
@@ -118,8 +119,8 @@ class Libreswan(Tunnel):
                 "compression": "none",
                 "NAT traversal": variant["nat-traversal"],
             },
-            # pluto: "cannot force rekey of IKEv1 connection".
             rekey=partial(_rekey, ends) if variant["version"] == "ikev2" else None,
+            rekey_refusal=None if variant["version"] == "ikev2" else _NO_REKEY,
             handshake_seconds=first,
         )
 

@@ -33,6 +33,7 @@ from tunnelbench.tunnels.base import (
 from tunnelbench.tunnels.point_to_point import INTERFACE, join, wire_of
 
 _WIRE = "ethertype 0x88e5"
+_REKEY_REFUSAL = "they were written by hand, and nothing negotiates others"
 _TRY = """\
 ip link add try-mac{bits} type dummy &&
 ip link add link try-mac{bits} name try-sec{bits} type macsec cipher gcm-aes-{bits} encrypt on &&
@@ -112,7 +113,7 @@ class Macsec(Tunnel):
             shown = [await end.node.run("ip", "macsec", "show", INTERFACE) for end in ends]
             return ReadBack.agreed(read_interface(completed.text) for completed in shown)
 
-        return Established(wire=frozenset({_WIRE}), read_back=read_back)
+        return Established(wire=frozenset({_WIRE}), read_back=read_back, rekey_refusal=_REKEY_REFUSAL)
 
     def encapsulation(self, variant: Variant) -> Encapsulation:
         """MACsec's tag with the sender's identifier, and the check value."""

@@ -123,6 +123,7 @@ class Nebula(Tunnel):
             wire=frozenset({f"{variant.outer} udp {PORT}"}),
             read_back=read_back,
             programs=(client, server),
+            rekey_refusal="Nebula takes no order for them",
             handshake_seconds=handshake_seconds(printed(client)),
         )
 

@@ -49,6 +49,7 @@ from tunnelbench.tunnels.openvpn_daemon import (
     asked,
     longest_handshake,
     read_back,
+    rekey_refusal,
     renews_by_volume,
     start,
     use_keys_up,
@@ -140,7 +141,7 @@ class OpenVpn(Tunnel):
             facts=asked(variant),
             compresses=variant["compression"] != "none",
             rekey=rekey if renews_by_volume(variant) else None,
-            rekey_takes_traffic=True,
+            rekey_refusal=rekey_refusal(variant),
             handshake_seconds=longest_handshake(daemons),
         )
 

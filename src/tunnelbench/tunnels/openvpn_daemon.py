@@ -75,6 +75,15 @@ def renews_by_volume(variant: Variant) -> bool:
     return variant["renegotiation"] == "by-volume" or as_openvpn(variant.suite).has_small_blocks
 
 
+def rekey_refusal(variant: Variant) -> str:
+    """Why it can't be measured what new keys cost."""
+    if variant["keying"] == "static":
+        return "a static key is never renewed"
+    if renews_by_volume(variant):
+        return "OpenVPN has them only after megabytes of payload, which would disturb the traffic itself"
+    return "OpenVPN takes no order for them, and makes them once an hour"
+
+
 async def use_keys_up(
     senders: Sequence[Node], receiver: IPv4Address | IPv6Address, ends: Sequence[End]
 ) -> None:

@@ -29,6 +29,7 @@ from tunnelbench.tunnels.openvpn_daemon import (
     asked,
     longest_handshake,
     read_back,
+    rekey_refusal,
     renews_by_volume,
     start,
     use_keys_up,
@@ -78,6 +79,6 @@ async def serve(
         facts=asked(variant),
         compresses=variant["compression"] != "none",
         rekey=rekey if renews_by_volume(variant) else None,
-        rekey_takes_traffic=True,
+        rekey_refusal=rekey_refusal(variant),
         handshake_seconds=longest_handshake(daemons),
     )

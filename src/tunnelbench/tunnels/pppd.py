@@ -105,6 +105,11 @@ class Negotiation:
         return None
 
     @property
+    def rekey_refusal(self) -> str | None:
+        """Why it can't be measured what new keys cost; None where there are none."""
+        return "MPPE, here without state, has another key for each packet" if self.encrypts else None
+
+    @property
     def facts(self) -> Mapping[str, str]:
         """What `read_log` must find besides the suite."""
         return {"authentication": self.authentication, "compression": self.compression}

@@ -89,6 +89,7 @@ class Pptp(Tunnel):
             programs=(client, server, session),
             facts=_negotiation(variant).facts,
             compresses=variant["compression"] != "none",
+            rekey_refusal=_negotiation(variant).rekey_refusal,
             handshake_seconds=handshake_seconds,
         )
 

@@ -176,6 +176,7 @@ class Softether(Tunnel):
             programs=(client, server),
             facts={name: variant[name] for name in ("udp-acceleration", "compression")},
             compresses=variant["compression"] != "none",
+            rekey_refusal="SoftEther makes none while a session lasts",
             handshake_seconds=seconds_between(client, "Status: Initializing", [client], _ESTABLISHED),
         )
 

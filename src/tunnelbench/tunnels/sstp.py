@@ -121,6 +121,7 @@ async def _connect(links: Sequence[Link], variant: Variant, cleanup: AsyncExitSt
         programs=(*clients, server, *guards),
         facts={**negotiation.facts, "TLS version": as_tls(variant.suite).version},
         compresses=negotiation.compression != "none",
+        rekey_refusal="sstp-client takes no order for them",
         handshake_seconds=max(seconds for _, seconds in called),
     )
 

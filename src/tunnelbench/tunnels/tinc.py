@@ -169,6 +169,7 @@ class Tinc(Tunnel):
             programs=daemons,
             facts={"compression": variant["compression"]},
             compresses=variant["compression"] != "none",
+            rekey_refusal="tinc takes no order for them, and makes them once an hour",
             handshake_seconds=seconds_between(client, "Trying to connect", daemons, "activated"),
         )
 
