@@ -55,3 +55,14 @@ def test_a_campaign_without_trials_tells_nothing(tmp_path: Path) -> None:
     write_campaign(tmp_path, trials=False)
     with pytest.raises(UserError, match="no instance"):
         durations_of(tmp_path)
+
+
+def test_a_first_round_tells_less_than_later_ones(tmp_path: Path) -> None:
+    with CampaignStore.create(tmp_path, RECORD, [Cell(treatment=TREATMENT, point=POINT)]) as store:
+        for campaign_round in (1, 2, 3):
+            instance = store.begin_instance(InstanceRecord(campaign_round, 0, TREATMENT, "namespace"))
+            store.prove(instance, EVIDENCE, 1.0)
+            store.add_trial(instance, trial(0, 2.0))
+            store.end_instance(instance, "proven")
+        store.finish("finished", "done")
+    assert durations_of(tmp_path).origin == f"2 instances of {tmp_path}"

@@ -81,6 +81,10 @@ def test_cost_is_a_span(printed: Printed) -> None:
     assert (told["tunnels"], told["trials"], told["budget_seconds"]) == (11, 21, 300)
     span = told["round_seconds"]
     assert 21 * 2.5 < span["low"] < span["usual"] < span["high"]
+    assert 0 == told["system_calls_seconds"]["low"] < told["system_calls_seconds"]["usual"]
+    once = told["before_seconds"]["usual"] + told["system_calls_seconds"]["usual"]
+    whole = once + span["usual"] * told["rounds"]
+    assert told["all_rounds_seconds"]["usual"] == pytest.approx(whole, abs=told["rounds"])
     assert told["rounds_in_budget"]["low"] <= told["rounds_in_budget"]["high"]
     assert "one round" in printed("cost", "quick", "--runtime", "namespace")
 

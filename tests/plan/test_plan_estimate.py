@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from tunnelbench.plan.estimate import (
     REKEY_SECONDS,
+    SYSTEM_CALLS_SECONDS,
     USUAL_DURATIONS,
     Durations,
     Span,
+    counting,
     estimate,
     rounds_within,
     span_of,
@@ -67,6 +69,16 @@ def test_new_keys_take_their_time() -> None:
     one = [instance("open", "namespace", 0)]
     rekeying = METHOD.model_copy(update={"rekey": True})
     assert estimate(one, rekeying, DURATIONS).usual == 2 + REKEY_SECONDS
+
+
+def test_system_calls_are_counted_once_for_each_tunnel_in_namespaces() -> None:
+    plan = [
+        instance("open", "namespace", 1),
+        instance("openvpn", "namespace", 3),
+        instance("openvpn", "kernel", 1),
+        instance("tinc", "namespace", 0),
+    ]
+    assert counting(plan, DURATIONS) == Span(0, 1 + SYSTEM_CALLS_SECONDS, 2 + SYSTEM_CALLS_SECONDS)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from tunnelbench.campaign.trial import Bench, drive
 from tunnelbench.errors import UserError
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.lab import Runtime
+from tunnelbench.plan.estimate import SYSTEM_CALLS_SECONDS
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import TrialRecord
 from tunnelbench.study.model import Method
@@ -29,7 +30,7 @@ from tunnelbench.study.model import Method
 FIELD = "system_calls_per_packet"
 """Name among the costs of a node."""
 
-_TIMES = {"trial": 1.5, "warm_up": 0.5, "cool_down": 0.0}
+_TIMES = {"trial": SYSTEM_CALLS_SECONDS, "warm_up": 0.5, "cool_down": 0.0}
 """Seconds."""
 _TRACEPOINTS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _NUMBERS = {"x86_64": 298, "aarch64": 241}

@@ -23,7 +23,7 @@ from tunnelbench.commands.study_reading import (
     print_json,
     read,
 )
-from tunnelbench.plan.estimate import USUAL_DURATIONS, Span, estimate, rounds_within
+from tunnelbench.plan.estimate import USUAL_DURATIONS, Span, counting, estimate, rounds_within
 
 
 def cost_command(
@@ -41,9 +41,10 @@ def cost_command(
     plan = first_round(chosen, cells, runtime)
     one_round = estimate(plan.rounds[0], chosen.method, durations)
     before = durations.calibration * (len(settings(cells)) + len(encrypting(plan)))
-    whole = before + one_round * chosen.method.rounds
+    once = counting(plan.rounds[0], durations)
+    whole = before + once + one_round * chosen.method.rounds
     budget = chosen.method.budget
-    fitting = None if budget is None else rounds_within(budget, one_round, before, chosen.method)
+    fitting = None if budget is None else rounds_within(budget, one_round, before + once, chosen.method)
     data = {
         "study": chosen.about.id,
         "profile": chosen.profile,
@@ -51,6 +52,7 @@ def cost_command(
         "trials": sum(len(instance.points) for instance in plan.rounds[0]),
         "round_seconds": _as_data(one_round),
         "before_seconds": _as_data(before),
+        "system_calls_seconds": _as_data(once),
         "rounds": chosen.method.rounds,
         "all_rounds_seconds": _as_data(whole),
         "budget_seconds": budget,
@@ -66,6 +68,7 @@ def cost_command(
     console.print(Text(f"{heading(chosen)}: {tunnels}, {data['trials']} trials a round", "bold"))
     table = Table("", "about", "between", box=None, pad_edge=False, show_header=False)
     table.add_row("before the first round", *_times(before))
+    table.add_row("counting system calls, once", *_times(once))
     table.add_row("one round", *_times(one_round))
     table.add_row(f"all of {count(chosen.method.rounds, 'round')}", *_times(whole))
     console.print(table)

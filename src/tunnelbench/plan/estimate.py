@@ -12,6 +12,8 @@ from tunnelbench.study.quantity import CAPACITY
 
 REKEY_SECONDS = 10.0
 """What forcing new keys adds to an instance."""
+SYSTEM_CALLS_SECONDS = 1.5
+"""Of traffic in which the system calls of a tunnel's programs are counted, once in a campaign."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,21 @@ def estimate(instances: Iterable[PlannedInstance], method: Method, durations: Du
         total += _search(method.capacity, durations.trial) * searches
         total += _exactly(REKEY_SECONDS if method.rekey else 0.0)
     return total
+
+
+def counting(instances: Iterable[PlannedInstance], durations: Durations) -> Span:
+    """Seconds that counting system calls adds to the first round, given its instances.
+
+    It is done in namespaces, for tunnels of programs: all of them may be such, or none.
+    """
+    counted = sum(
+        instance.runtime == "namespace"
+        and not instance.treatment.is_baseline
+        and any(point.question == "throughput" for point in instance.points)
+        for instance in instances
+    )
+    each = durations.trial + _exactly(SYSTEM_CALLS_SECONDS)
+    return Span(0.0, each.usual, each.high) * counted
 
 
 def rounds_within(seconds: float, one_round: Span, before: Span, method: Method) -> tuple[int, int, int]:
