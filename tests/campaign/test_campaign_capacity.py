@@ -61,12 +61,13 @@ class FragileTunnel:
 
 
 async def search(
-    tunnel: FragileTunnel, monkeypatch: pytest.MonkeyPatch, *, can_revive: bool = True
+    tunnel: FragileTunnel, monkeypatch: pytest.MonkeyPatch, *, can_revive: bool = True, loss: float = 0.0
 ) -> TrialRecord:
     async def usual_trial(bench: Bench, point: Point, position: int, _method: Method) -> TrialRecord:
         assert bench.established.dead() is None
         assert tunnel.is_drained
-        return TrialRecord(position, point, datetime.now(UTC), 1.0, metrics={"loss": 0.0})
+        metrics = {"loss": loss, "packets_per_second": 10_000 * (1 - loss)}
+        return TrialRecord(position, point, datetime.now(UTC), 1.0, metrics=metrics)
 
     monkeypatch.setattr(capacity, "drive", tunnel.drive)
     monkeypatch.setattr(capacity, "run_trial", usual_trial)
@@ -120,3 +121,22 @@ async def test_a_tunnel_that_does_not_come_up_again_makes_the_trial_void(
     assert trial.status == "void"
     assert trial.reason is not None
     assert trial.reason.startswith("ssh died while measuring")
+
+
+@pytest.mark.parametrize(
+    ("loss", "told"),
+    [
+        (0.0, []),
+        (0.005, []),  # The goal itself, which `conditional` has where a study names none.
+        (0.007, []),  # Of 10,000 datagrams, within three standard deviations of it.
+        (0.0072, ["capacity-not-held"]),
+        (0.047, ["capacity-not-held"]),
+    ],
+)
+async def test_a_capacity_at_which_the_trial_loses_too_much_is_doubted(
+    loss: float, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = await search(FragileTunnel(carries=30e6, dies_above=1e9), monkeypatch, loss=loss)
+    assert [warning.kind for warning in trial.warnings] == told
+    if loss == 0.047:
+        assert "lost 4.7 %, where the search allows 0.5 %" in trial.warnings[0].message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.topology import Family
 from tunnelbench.load.base import LoadError, NothingArrivedError
 from tunnelbench.load.search.base import Trial
-from tunnelbench.load.search.capacity import Capacity, find_capacity
+from tunnelbench.load.search.capacity import Capacity, Rule, find_capacity
 from tunnelbench.store.model import TrialRecord, WarningRecord
 from tunnelbench.study.model import Method
 from tunnelbench.study.points import Point
@@ -58,7 +59,12 @@ async def run_point(bench: Bench, point: Point, position: int, method: Method, t
         started=started,
         metrics={**trial.metrics, **search.metrics(found)},
         series={**trial.series, **_course(found)},
-        warnings=[*trial.warnings, *_doubts(found), *_deaths(search.killed_by)],
+        warnings=[
+            *trial.warnings,
+            *_doubts(found),
+            *search.not_held(trial),
+            *_deaths(search.killed_by),
+        ],
     )
 
 
@@ -137,6 +143,24 @@ class _Search:
         if self.point.payload_bytes is not None:
             metrics["capacity_pps"] = found.rate / 8 / self.point.payload_bytes
         return metrics
+
+    def not_held(self, trial: TrialRecord) -> list[WarningRecord]:
+        """That a trial loses more than the goal by more than three standard deviations of such a count."""
+        goal, loss = Rule(self.method.capacity).loss_goal, trial.metrics["loss"]
+        if loss <= goal:
+            return []
+        # The loss is that of the worst flow.
+        sent = trial.metrics["packets_per_second"] * trial.seconds / (1 - loss) / self._flows
+        if loss <= goal + 3 * math.sqrt(goal * (1 - goal) / sent):
+            return []
+        return [
+            WarningRecord(
+                "capacity-not-held",
+                f"the trial at the capacity that was found lost {100 * loss:.2g} %, where the search allows "
+                f"{100 * goal:.2g} %",
+                "Raise method.capacity.repeats, or make the search's trials longer (method.capacity.trial).",
+            )
+        ]
 
     @property
     def _flows(self) -> int:
