@@ -216,3 +216,15 @@ def test_cryptography_alone_stands_beside_what_was_reached(tmp_path: Path) -> No
     text = Page(render(content, Illustrations())).text
     assert "Cryptography on its own" in text
     assert "not timed: OpenSSL has no Salsa20" in text
+
+
+def test_system_calls_have_a_column_where_they_were_counted(content: Content) -> None:
+    heading = '<th scope="col">system calls</th>'
+    assert heading not in render(content, Illustrations())
+    first, *others = content.explained
+    assert first.why.busiest is not None
+    counted = replace(first, why=replace(first.why, system_calls_per_packet={first.why.busiest: 4.25}))
+    page = render(replace(content, explained=(counted, *others)), Illustrations())
+    assert heading in page
+    assert "<td>4.25</td>" in page
+    assert "were counted once for each tunnel of programs in namespaces" in " ".join(page.split())

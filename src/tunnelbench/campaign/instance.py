@@ -92,7 +92,7 @@ async def _measure(
     carried = tunnel_of(instance.treatment).carried(variant_of(instance.treatment))
     first = first_traffic(carried)
     packets = PacketFiles(store.packets, identity) if course.method.packet_log else None
-    all_went_well, has_system_calls = True, False
+    all_went_well = True
     for position, point in enumerate(instance.points):
         bench = _bench(lab, standing, course, packets)
         if position > 0:
@@ -104,9 +104,8 @@ async def _measure(
         async with MachineWatch("during") as watch:
             trial = await run_point(bench, point, position, method, tried)
         trial = replace(trial, machine=watch.state)
-        if not has_system_calls and system_calls.is_wanted(instance, trial, bench):
+        if system_calls.is_wanted(instance, trial, bench):
             trial = await system_calls.with_system_calls(bench, trial, method)
-            has_system_calls = True
         trial = with_doubt(trial, instance.treatment, course.calibrations)
         trial = with_prediction(trial, instance.treatment)
         store.add_trial(identity, trial)

@@ -12,7 +12,7 @@ import ctypes
 import os
 import platform
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from tunnelbench.plan.estimate import SYSTEM_CALLS_SECONDS
 from tunnelbench.plan.rounds import PlannedInstance
 from tunnelbench.store.model import TrialRecord
 from tunnelbench.study.model import Method
+from tunnelbench.study.points import Point
 
 FIELD = "system_calls_per_packet"
 """Name among the costs of a node."""
@@ -41,13 +42,28 @@ _ATTRIBUTES = struct.Struct("=IIQQQQQ64x")
 
 
 def is_wanted(instance: PlannedInstance, trial: TrialRecord, bench: Bench) -> bool:
-    """Whether system calls are to be counted after a trial: once for a tunnel of programs in namespaces."""
+    """Whether to count after a trial: in the first round, at one point of each tunnel of programs."""
     return (
         instance.campaign_round == 1
         and instance.runtime == Runtime.NAMESPACE
         and trial.status == "ok"
-        and trial.point.question == "throughput"
+        and trial.point == counted_point(instance.points)
         and bool(bench.established.programs)
+    )
+
+
+def counted_point(points: Iterable[Point]) -> Point | None:
+    """Where system calls are counted, whatever the order of points: if it can be TCP, the largest writes."""
+    return max(
+        (point for point in points if point.question == "throughput"),
+        key=lambda point: (
+            point.transport == "tcp",
+            point.ip == "ipv4",
+            point.direction == "forward",
+            point.payload_bytes or 0,
+            point.key,
+        ),
+        default=None,
     )
 
 

@@ -108,6 +108,7 @@ def render(content: Content, illustrations: Illustrations) -> str:
         has_fixed_rates=any(section.at_fixed_rate for section in content.sections),
         has_kernels=any(result.runtime == "kernel" for result in results),
         has_rekeys=any(one.rekey or one.rekey_refusal for one in content.bringing),
+        has_system_calls=any(one.why.system_calls_per_packet for one in content.explained),
         command=repeat_command(content.campaign),
         packets_name=PACKETS_NAME,
         runtime_title=runtime_title,
