@@ -107,7 +107,7 @@ async def _measure(
         if system_calls.is_wanted(instance, trial, bench):
             trial = await system_calls.with_system_calls(bench, trial, method)
         trial = with_doubt(trial, instance.treatment, course.calibrations)
-        trial = with_prediction(trial, instance.treatment)
+        trial = with_prediction(trial, instance.treatment, lab.topology)
         store.add_trial(identity, trial)
         observer.trial_ended(instance, trial)
         all_went_well &= trial.status == "ok"
