@@ -37,9 +37,10 @@ from tunnelbench.lab.traffic import (
     UdpSent,
     VoiceQuality,
 )
-from tunnelbench.load.base import Endpoint, LoadError, TrafficNode
+from tunnelbench.load.base import Endpoint, LoadError, TrafficNode, Workload
 from tunnelbench.load.both_ways import BOTH_WAYS
 from tunnelbench.load.engine import DRIVER, udp
+from tunnelbench.study.quantity import MAXIMUM
 
 TCP = replace(UDP, transport="tcp", rate=None, payload_bytes=131_072)
 
@@ -367,8 +368,26 @@ async def test_every_doubt_is_told() -> None:
     assert await kinds(received=changed(RECEIVED, flow=early)) == ["negative-delay"]
 
 
-async def test_clocks_that_differ_are_a_doubt() -> None:
-    client, server = nodes()
-    client.times, server.times = list(range(0, 1_000_000, 1_000)), [500_000_000]
-    measurement = await DRIVER.measure(client, server, UDP, lambda _opens_in, _lasts: None)
-    assert [warning.kind for warning in measurement.warnings] == ["clock-offset"]
+CLOCKS_APART = list(range(0, 1_000_000, 1_000)), [500_000_000]
+
+
+@pytest.mark.parametrize(
+    ("workload", "told"),
+    [
+        pytest.param(UDP, ["clock-offset"], id="datagrams at a rate"),
+        pytest.param(replace(UDP, rate=MAXIMUM), [], id="as fast as possible"),
+        pytest.param(TCP, [], id="bulk TCP"),
+        pytest.param(replace(TCP, profile="telnet", payload_bytes=None), ["clock-offset"], id="messages"),
+    ],
+)
+async def test_clocks_that_differ_are_a_doubt_where_delays_are_asked(
+    workload: Workload, told: list[str]
+) -> None:
+    messages = None if workload.profile == "constant" else FLOW
+    receiver = TcpFlow(received=changed(TCP_RECEIVED, messages=messages))
+    client = FakeTrafficNode({UdpSent: SENT, TcpConnected: TcpConnected(0, 0, SENDER)})
+    server = FakeTrafficNode({UdpReceived: RECEIVED, TcpListened: TcpListened(0, 0, receiver)})
+    client.times, server.times = map(list, CLOCKS_APART)
+    measurement = await DRIVER.measure(client, server, workload, lambda _opens_in, _lasts: None)
+    assert [warning.kind for warning in measurement.warnings] == told
+    assert all("right to within 0.0005 ms" in warning.message for warning in measurement.warnings)

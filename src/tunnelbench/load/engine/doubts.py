@@ -18,8 +18,8 @@ from tunnelbench.lab.traffic import (
     UdpSent,
 )
 from tunnelbench.load.base import LoadWarning
-from tunnelbench.load.engine.clocks import ClockOffset
 from tunnelbench.load.engine.scene import Scene
+from tunnelbench.study.quantity import MAXIMUM
 
 _SHORT_RATE = 0.99
 _LATE_SHARE = 0.01
@@ -32,9 +32,11 @@ def of_tcp(scene: Scene, sent: TcpSent, received: TcpReceived, clock_step: int) 
     """The doubts about a TCP trial; `clock_step` is the larger of both ends', ns."""
     busiest = max(stream.processor for stream in received.streams)
     behind = 0 if sent.messages is None else sent.messages.behind
+    common = [*_busy(scene, busiest), *_step(clock_step)]
+    if received.messages is None:
+        return [*common, *_gap(received.longest_gap)]
     # Messages have pauses of their own.
-    gap = received.longest_gap if received.messages is None else 0
-    return [*_busy(scene, busiest), *_gap(gap), *_step(clock_step), *_behind(behind)]
+    return [*common, *_behind(behind), *_clocks(scene, received.messages.delay)]
 
 
 def of_icmp(probed: Probed) -> list[LoadWarning]:
@@ -72,7 +74,7 @@ def of_udp(scene: Scene, sent: UdpSent, received: UdpReceived, asked: SendMode) 
         *_busy(scene, received.processor),
         *_gap(received.flow.longest_gap),
         *_step(max(sent.clock_step, received.clock_step, key=abs)),
-        *_clocks(received.flow.delay, scene.server_clock),
+        *_clocks(scene, received.flow.delay),
     ]
 
 
@@ -153,16 +155,19 @@ def _step(clock_step: int) -> Iterator[LoadWarning]:
         )
 
 
-def _clocks(delay: Histogram | None, server_clock: ClockOffset) -> Iterator[LoadWarning]:
-    if server_clock.uncertainty > 0:
+def _clocks(scene: Scene, delay: Histogram | None) -> Iterator[LoadWarning]:
+    uncertainty = scene.server_clock.uncertainty
+    # At full speed, delays are those of full queues, and not what is asked.
+    if uncertainty > 0 and scene.workload.rate != MAXIMUM:
         yield LoadWarning(
             "clock-offset",
-            f"the two ends have clocks of their own, compared to {server_clock.uncertainty / 1e6:.2g} ms",
-            "One-way delays are no more exact than that: put both ends on one kernel, or use round trips.",
+            "the two ends have clocks of their own, so that one-way delays are right to within "
+            f"{uncertainty / 1e6:.2g} ms",
+            "Differences between delays below that mean nothing; loss, jitter and round trips are right.",
         )
     if delay is not None and delay.negative > 0:
         yield LoadWarning(
             "negative-delay",
             f"{delay.negative} datagrams arrived before they were due to leave, by the clocks",
-            "The clocks of the two ends are apart: put both ends on one kernel, or use round trips.",
+            "The clocks are further apart than was found: trust loss, jitter and round trips alone.",
         )
