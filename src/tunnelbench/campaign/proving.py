@@ -11,7 +11,7 @@ from typing import Literal
 
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.labs import LabKey, Labs
-from tunnelbench.campaign.standing import FIRST_REPLY_SECONDS
+from tunnelbench.campaign.standing import Standing
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
@@ -27,9 +27,8 @@ from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import SendingRate
 from tunnelbench.study.treatment import Treatment, written_options
 from tunnelbench.tunnels import all_tunnels
-from tunnelbench.tunnels.base import Needs, Tunnel, bring_up
+from tunnelbench.tunnels.base import Needs, Tunnel
 from tunnelbench.tunnels.treatments import tunnel_of, variant_of
-from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
 Outcome = Literal["works", "blocked", "fails"]
 """`blocked`: it can't be there, and that is known before it is tried."""
@@ -234,24 +233,15 @@ class _FailureError(Exception):
 
 async def _carries(lab: Lab, treatment: Treatment, sending: bool) -> float:
     """Brings it up, has it proven, and may send TCP and UDP for a second each; returns the set-up in ms."""
-    tunnel, variant = tunnel_of(treatment), variant_of(treatment)
-    clock = asyncio.get_running_loop().time
+    carried = tunnel_of(treatment).carried(variant_of(treatment))
     async with AsyncExitStack() as cleanup:
-        began = clock()
-        established = await bring_up(lab, tunnel, variant, cleanup)
-        carried = tunnel.carried(variant)
-        first_reply = await_first_reply(lab, established, first_traffic(carried), FIRST_REPLY_SECONDS)
-        if await first_reply is None:
-            raise _FailureError(f"no payload came through within {FIRST_REPLY_SECONDS:g} s")
-        setup_ms = (clock() - began) * 1000
-        verdict = await examine(lab, established, variant.suite, carried)
-        if verdict.refusal is not None:
-            raise _FailureError(f"refused: {verdict.refusal}")
-        bench = Bench(lab, established)
+        standing = Standing(lab, treatment, cleanup)
+        proof = await standing.rise()
+        bench = Bench(lab, standing.established)
         for point in _points():
             if sending and (point.transport, Family(point.ip)) in carried:
                 await _sends(bench, point)
-    return setup_ms
+    return proof.set_up_ms
 
 
 async def _sends(bench: Bench, point: Point) -> None:
@@ -269,9 +259,8 @@ async def _sends(bench: Bench, point: Point) -> None:
 
 async def _survives_a_kill(lab: Lab, treatment: Treatment) -> None:
     """Kills one of its programs while it is up: that it died must be seen."""
-    tunnel, variant = tunnel_of(treatment), variant_of(treatment)
     async with AsyncExitStack() as cleanup:
-        established = await bring_up(lab, tunnel, variant, cleanup)
+        established = await Standing(lab, treatment, cleanup).bring_up()
         if not established.programs:
             return
         victim = established.programs[-1]

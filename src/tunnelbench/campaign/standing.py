@@ -49,7 +49,7 @@ class Standing:
     """One treatment's tunnel in an open lab."""
 
     established: Established
-    """The tunnel that is up."""
+    """The tunnel that is up and proven."""
 
     def __init__(self, lab: Lab, treatment: Treatment, cleanup: AsyncExitStack) -> None:
         """A tunnel that is yet to come up; `cleanup` takes it down."""
@@ -60,11 +60,29 @@ class Standing:
 
     async def rise(self) -> Proof:
         """Brings it up and has it proven. Raises NodeError, or UserError where something is lacking."""
-        carried = self._tunnel.carried(self._variant)
         clock = asyncio.get_running_loop().time
         began = clock()
-        established = await bring_up(self._lab, self._tunnel, self._variant, self._cleanup)
+        established = await self.bring_up()
         up_seconds = clock() - began
+        evidence, reply_seconds = await self.prove(established)
+        self.established = established
+        handshake = established.handshake_seconds
+        return Proof(
+            evidence,
+            (up_seconds + reply_seconds) * 1000,
+            None if handshake is None else handshake * 1000,
+        )
+
+    async def bring_up(self) -> Established:
+        """Brings it up without a proof. Raises as `rise` does."""
+        return await bring_up(self._lab, self._tunnel, self._variant, self._cleanup)
+
+    async def prove(self, established: Established) -> tuple[Evidence, float]:
+        """What the witness saw of a tunnel that is up, and the seconds until its first reply.
+
+        Raises NotStandingError where it carries nothing, or is not what was asked for.
+        """
+        carried = self._tunnel.carried(self._variant)
         first = first_traffic(carried)
         reply_seconds = await await_first_reply(self._lab, established, first, FIRST_REPLY_SECONDS)
         if reply_seconds is None:
@@ -75,13 +93,7 @@ class Standing:
         verdict = await examine(self._lab, established, self._variant.suite, carried)
         if verdict.refusal is not None:
             raise NotStandingError(verdict.refusal, "refused", verdict.evidence, log_tail(established))
-        self.established = established
-        handshake = established.handshake_seconds
-        return Proof(
-            verdict.evidence,
-            (up_seconds + reply_seconds) * 1000,
-            None if handshake is None else handshake * 1000,
-        )
+        return verdict.evidence, reply_seconds
 
     async def rise_again(self) -> Established:
         """Takes down what is left of a tunnel that died, and brings it up anew. Raises as `rise` does."""

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
 
-from tunnelbench.campaign.standing import FIRST_REPLY_SECONDS
+from tunnelbench.campaign.standing import NotStandingError, Standing
 from tunnelbench.campaign.systems import place_tunnels
 from tunnelbench.errors import UserError
 from tunnelbench.lab import holder_messages as messages
@@ -18,10 +18,9 @@ from tunnelbench.lab.holder import HeldLab, Report, hold
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.topology import Family, topology_of
 from tunnelbench.study.treatment import Treatment
-from tunnelbench.tunnels.base import Established, Suite, Traffic, bring_up
+from tunnelbench.tunnels.base import Established
 from tunnelbench.tunnels.path import SERVICE_PORT, target
 from tunnelbench.tunnels.treatments import tunnel_of, variant_of
-from tunnelbench.witness.witness import await_first_reply, examine, first_traffic
 
 _SERVER_SECONDS = 10.0
 
@@ -73,12 +72,13 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
         report(f"bringing {tunnel.title} up")
         _, right = lab.sites
         # Nothing of the tunnel outlives the nodes, so it needs no end of its own.
-        established = await bring_up(lab, tunnel, variant, AsyncExitStack())
+        standing = Standing(lab, treatment, AsyncExitStack())
+        established = await standing.bring_up()
         # Programs try the first address of a name, and many only that.
         carried = tunnel.carried(variant)
         await lab.give_names([family for family in Family if any(family in traffic for traffic in carried)])
         report("looking at the wire")
-        proof = await _prove(lab, established, variant.suite, carried)
+        proof = await _prove(standing, established)
         server = await lab.nodes[right.host].spawn("iperf3", "--server", "--forceflush")
         await server.line("Server listening", _SERVER_SECONDS)
 
@@ -118,17 +118,15 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
         )
 
 
-async def _prove(lab: Lab, established: Established, suite: Suite, carried: frozenset[Traffic]) -> str:
-    first_reply = await_first_reply(lab, established, first_traffic(carried), FIRST_REPLY_SECONDS)
-    if await first_reply is None:
-        return f"refused: no payload came through within {FIRST_REPLY_SECONDS:g} s"
-    verdict = await examine(lab, established, suite, carried)
-    if verdict.refusal is not None:
-        return f"refused: {verdict.refusal}"
-    seen = verdict.evidence.marker_forward or verdict.evidence.marker_reverse
+async def _prove(standing: Standing, established: Established) -> str:
+    try:
+        evidence, _ = await standing.prove(established)
+    except NotStandingError as error:
+        return f"{error.status}: {error}"
+    seen = evidence.marker_forward or evidence.marker_reverse
     return (
-        f"proven: {', '.join(verdict.evidence.packets)} on the wire, the probe's marker "
-        f"{'readable' if seen else 'not readable'}, suite {verdict.evidence.suite_read_back}"
+        f"proven: {', '.join(evidence.packets)} on the wire, the probe's marker "
+        f"{'readable' if seen else 'not readable'}, suite {evidence.suite_read_back}"
     )
 
 
