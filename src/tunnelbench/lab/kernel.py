@@ -73,12 +73,13 @@ async def start_kernel_node(
     mtu: int,
     processors: Sequence[int],
     descriptors: Sequence[int],
+    radios: int = 0,
 ) -> KernelNode:
     """Boots a kernel in `hull`.
 
     `serial` is a pair of connected sockets: ours, and the one that `hull` inherited. `descriptors` are those
-    that the interfaces' transports name. Raises UserError with the console's last lines when it does not
-    boot.
+    that the interfaces' transports name; `radios` is how many the kernel simulates. Raises UserError with the
+    console's last lines when it does not boot.
     """
     ours, theirs = serial
     vectors = [
@@ -103,7 +104,7 @@ async def start_kernel_node(
         # No tunl0, gre0 and the like, which would come with a first tunnel and outlast it.
         "fb_tunnels=none",
         # The same for devices that a kernel without modules makes when it boots.
-        *("dummy.numdummies=0", "ifb.numifbs=0", "mac80211_hwsim.radios=0"),
+        *("dummy.numdummies=0", "ifb.numifbs=0", f"mac80211_hwsim.radios={radios}"),
         *vectors,
         "--",
         "guest",

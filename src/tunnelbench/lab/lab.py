@@ -19,6 +19,7 @@ from tunnelbench.lab.namespace import NamespaceNode, start_namespace_node
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.shaping import Shaping, shape
 from tunnelbench.lab.topology import Family, Link, LinkEnd, Site, Topology
+from tunnelbench.lab.wifi import RADIOS, Wifi, join_by_wifi
 
 _SOCKET_BUFFER = 4 << 20
 
@@ -46,13 +47,19 @@ class LabPlan:
     """What the links of the hosts, which are all others, do to packets."""
     host_image: Image | None = None
     """What the hosts run instead; None where they run the same."""
+    wifi: Wifi | None = None
+    """The hop of Wi-Fi, in a topology that has one."""
 
     def runtime(self, node: str) -> Runtime:
-        """The runtime of a node."""
+        """The runtime of a node; only kernels of their own simulate radios."""
+        if node == self.topology.wifi:
+            return Runtime.KERNEL
         return self.runtimes.get(node, Runtime.NAMESPACE)
 
     def image_of(self, node: str) -> Image:
         """What a node runs."""
+        if self.wifi is not None and node == self.topology.wifi:
+            return self.wifi.image
         return (self.host_image or self.image) if node in self.topology.hosts else self.image
 
     def shaping_of(self, link: Link) -> Shaping:
@@ -152,6 +159,7 @@ class Lab:
             self.nodes[node] = (self._kernels[node] if node in self._kernels else self._outer[node]).node
         await asyncio.gather(*(self._configure(name, node) for name, node in self.nodes.items()))
         await self._join_ports()
+        await self._raise_wifi()
         await self.give_names(Family)
         await asyncio.gather(
             *(
@@ -235,6 +243,7 @@ class Lab:
             mtu=self.plan.mtu,
             processors=[position % (os.cpu_count() or 1)],
             descriptors=descriptors,
+            radios=RADIOS if node == self.topology.wifi else 0,
         )
         self._kernels[node] = kernel
         self._cleanup.push_async_callback(kernel.close)
@@ -285,6 +294,15 @@ class Lab:
         for port in ports:
             await node.run("ip", "link", "set", port, "master", "bridge", "up", "mtu", str(self.plan.mtu))
         await node.run("ip", "link", "set", "bridge", "up")
+
+    async def _raise_wifi(self) -> None:
+        if self.plan.wifi is None or self.topology.wifi is None:
+            return
+        host = self.topology.clients[0].host
+        (interface,) = (end.interface for end in self.topology.addresses if end.node == host)
+        address = await self.nodes[host].read_file(f"/sys/class/net/{interface}/address")
+        hop = self.nodes[self.topology.wifi]
+        await join_by_wifi(hop, self.plan.wifi.rate, self.plan.mtu, address.decode().strip())
 
 
 def own_identities() -> list[str]:

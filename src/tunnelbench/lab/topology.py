@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 
@@ -95,6 +95,8 @@ class Topology:
     """What each interface is called by; hosts that are gateways have their inside address on `lo`."""
     switch: str | None = None
     """The node that is a bridge between its links."""
+    wifi: str | None = None
+    """The node that is a hop of Wi-Fi between its two links."""
 
     @property
     def sites(self) -> tuple[Site, Site]:
@@ -121,6 +123,9 @@ class Topology:
         sites = (*self.clients, self.server)
         return {site.gateway: site.outside for site in sites} | {site.host: site.inside for site in sites}
 
+
+WIFI_PORTS = ("host", "gateway")
+"""What the links of a hop of Wi-Fi are called on its node: that of the station, that of the access point."""
 
 _INSIDE = (Addresses.parse("10.1.0.10/24", "fd00:1::10/64"), Addresses.parse("10.2.0.10/24", "fd00:2::10/64"))
 _GATEWAY = (Addresses.parse("10.1.0.1/24", "fd00:1::1/64"), Addresses.parse("10.2.0.1/24", "fd00:2::1/64"))
@@ -202,6 +207,25 @@ def remote_access(clients: int) -> Topology:
         },
         switch="switch",
     )
+
+
+def with_wifi(topology: Topology) -> Topology:
+    """The same with a hop of Wi-Fi between the first host and its gateway.
+
+    Raises ValueError where the two are one.
+    """
+    site = topology.clients[0]
+    if site.is_one_node:
+        raise ValueError(f"{topology.name} has no link between {site.host} and a gateway")
+    node = "wifi"
+    hop: list[Link] = []
+    for link in topology.links:
+        if {end.node for end in link.ends} == {site.host, site.gateway}:
+            ports = [LinkEnd(node, name) for name in WIFI_PORTS]
+            hop += [Link(link.left, ports[0]), Link(ports[1], link.right)]
+        else:
+            hop.append(link)
+    return replace(topology, nodes=(*topology.nodes, node), links=tuple(hop), wifi=node)
 
 
 def _client(number: int) -> Site:
