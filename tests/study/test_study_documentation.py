@@ -30,6 +30,8 @@ def keys(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield f"{table}.{name}", "required"
             elif name == "host_os":
                 yield f"{table}.{name}", "those of `gateway_os`"
+            elif name == "wifi_rate":
+                yield f"{table}.{name}", "no Wi-Fi"
             elif "default" in value:
                 yield f"{table}.{name}", f"`{json.dumps(value['default'])}`"
             elif table == "method.capacity":

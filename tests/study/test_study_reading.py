@@ -260,7 +260,7 @@ VALUES = st.recursive(
 SECTIONS: dict[str, tuple[str, ...]] = {
     "study": ("id", "title", "topology"),
     "factors": ("tunnel", "mtu", "payload_bytes", "rate", "load"),
-    "link": ("rate", "delay", "loss", "host_rate"),
+    "link": ("rate", "delay", "loss", "host_rate", "wifi_rate"),
     "method": ("rounds", "budget", "trial", "seed"),
 }
 
@@ -339,3 +339,22 @@ def test_hosts_alone_have_no_links_but_the_one_between_them(catalogue: Catalogue
     text = f'{HEAD}topology = "host-to-host"\n[factors]\ntunnel = ["open"]\n[link]\nhost_rate = "1 Gbit/s"\n'
     (problem,) = problems_of(text, catalogue)
     assert problem.startswith("one.toml:9: link.host_rate: the topology host-to-host has one link")
+
+
+def test_a_host_may_be_behind_wifi(catalogue: Catalogue) -> None:
+    text = f'{HEAD}[factors]\ntunnel = ["open"]\n[link]\nwifi_rate = "100 Mbit/s"\n'
+    assert parse_study(text, "one.toml", catalogue).link.wifi_rate == 100_000_000
+
+
+@pytest.mark.parametrize("topology", ["host-to-host", "remote-access"])
+def test_other_topologies_have_no_wifi(catalogue: Catalogue, topology: str) -> None:
+    text = f'{HEAD}topology = "{topology}"\n[factors]\ntunnel = ["open"]\n[link]\nwifi_rate = "1 Mbit/s"\n'
+    (problem,) = problems_of(text, catalogue)
+    assert problem.startswith("one.toml:9: link.wifi_rate: only the topology site-to-site has a hop of Wi-Fi")
+
+
+def test_packets_can_be_too_large_for_wifi(catalogue: Catalogue) -> None:
+    text = f'{HEAD}[factors]\ntunnel = ["open"]\nmtu = [1500, 1501]\n[link]\nwifi_rate = "1 Mbit/s"\n'
+    (problem,) = problems_of(text, catalogue)
+    assert problem.startswith("one.toml:7: factors.mtu")
+    assert "no packets of more than 1500 bytes" in problem

@@ -153,7 +153,8 @@ async def _run(store: CampaignStore, prepared: _Prepared, observer: Observer) ->
         course = replace(course, calibrations=await _calibrated(store, prepared, course, observer))
         await _time_cryptography(store, prepared, observer)
         wire, hosts = shaping_of(study), host_shaping_of(study)
-        async with Labs(study.about.topology, wire, hosts, prepared.grounds.images) as labs:
+        grounds = prepared.grounds
+        async with Labs(study.about.topology, wire, hosts, grounds.images, grounds.wifi) as labs:
             why = await run_plan(course, labs, store, observer)
         store.add_machine_state(await look("after"))
     except asyncio.CancelledError:
@@ -175,7 +176,8 @@ async def _calibrated(
         known = data.calibrations()
     if known:
         return known
-    wanted = settings(prepared.cells)
+    placed = prepared.grounds.runtimes
+    wanted = settings(cell for cell in prepared.cells if cell.treatment in placed)
     observer.calibration_began(len(wanted))
     found = await calibrate(wanted, prepared.grounds.images, course)
     store.add_calibrations(found)

@@ -12,7 +12,8 @@ from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Lab, LabPlan, Runtime
 from tunnelbench.lab.shaping import Shaping
-from tunnelbench.lab.topology import topology_of
+from tunnelbench.lab.topology import topology_of, with_wifi
+from tunnelbench.lab.wifi import Wifi
 from tunnelbench.study.treatment import Treatment
 
 _MOST_OPEN = 3
@@ -37,12 +38,20 @@ class LabKey:
 class Labs:
     """Open labs by key; use it as an asynchronous context manager."""
 
-    def __init__(self, topology: str, wire: Shaping, hosts: Shaping, images: Mapping[str, Image]) -> None:
-        """Labs of one topology, one kind of wire and one kind of links of hosts."""
+    def __init__(
+        self,
+        topology: str,
+        wire: Shaping,
+        hosts: Shaping,
+        images: Mapping[str, Image],
+        wifi: Wifi | None = None,
+    ) -> None:
+        """Labs of one topology, kind of wire, and kind of links of hosts, with a hop of Wi-Fi or none."""
         self._topology = topology
         self._wire = wire
         self._hosts = hosts
         self._images = images
+        self._wifi = wifi
         self._open: dict[LabKey, tuple[Lab, dict[str, Snapshot]]] = {}
 
     async def __aenter__(self) -> Labs:
@@ -62,9 +71,11 @@ class Labs:
         while len(self._open) >= _MOST_OPEN:
             await self.discard(next(iter(self._open)))
         topology = topology_of(self._topology, key.clients)
+        if self._wifi is not None:
+            topology = with_wifi(topology)
         gateways = dict.fromkeys(topology.gateways, key.runtime)
         image, host_image = self._images[key.gateway_os], self._images[key.host_os]
-        plan = LabPlan(topology, image, gateways, key.mtu, self._wire, self._hosts, host_image)
+        plan = LabPlan(topology, image, gateways, key.mtu, self._wire, self._hosts, host_image, self._wifi)
         lab = await Lab(plan).__aenter__()
         snapshots = await asyncio.gather(*(snapshot(node) for node in lab.nodes.values()))
         self._open[key] = (lab, dict(zip(lab.nodes, snapshots, strict=True)))

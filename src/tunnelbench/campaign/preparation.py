@@ -13,6 +13,7 @@ from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Runtime
 from tunnelbench.lab.runtimes import Placement, programs_missing
 from tunnelbench.lab.shaping import ETHERNET_FRAMING, Shaping
+from tunnelbench.lab.wifi import Wifi, simulates_wifi
 from tunnelbench.load import drivers
 from tunnelbench.plan.rounds import Runtime as PlannedRuntime
 from tunnelbench.study.cells import Cell
@@ -29,6 +30,8 @@ class Grounds:
     images: Mapping[str, Image]
     """By name."""
     placements: Mapping[Treatment, Placement]
+    wifi: Wifi | None = None
+    """The hop of Wi-Fi that the study asks for."""
 
     @property
     def runtimes(self) -> dict[Treatment, PlannedRuntime]:
@@ -51,10 +54,18 @@ async def survey(study: Study, cells: Iterable[Cell], runtime: RuntimeChoice | N
     found = {name: images.find(name) for name in dict.fromkeys(systems)}
     for image in found.values():
         await _require_load_programs(image, cells)
+    wifi = None
+    if study.link.wifi_rate is not None:
+        by_radio = _with_radios(found.values())
+        if by_radio is None:
+            reason = _without_radios(next(iter(found.values())))
+            return Grounds(found, dict.fromkeys(treatments, Placement(None, reason)))
+        wifi = Wifi(study.link.wifi_rate, by_radio)
     needs = {treatment: _needs(treatment, study) for treatment in treatments}
     chosen = runtime or study.about.runtime
     forced = None if chosen == "auto" else Runtime(chosen)
-    return Grounds(found, await place_tunnels(needs, study.about.topology, found, forced))
+    placements = await place_tunnels(needs, study.about.topology, found, forced)
+    return Grounds(found if wifi is None else found | {wifi.image.name: wifi.image}, placements, wifi)
 
 
 def shaping_of(study: Study) -> Shaping:
@@ -66,6 +77,18 @@ def shaping_of(study: Study) -> Shaping:
 def host_shaping_of(study: Study) -> Shaping:
     """What the Ethernet of a study's hosts does to packets."""
     return Shaping(rate=study.link.host_rate, framing=ETHERNET_FRAMING)
+
+
+def _with_radios(found: Iterable[Image]) -> Image | None:
+    """An image whose kernel simulates Wi-Fi: one of those in use, else any that is built."""
+    return next(filter(simulates_wifi, (*found, *images.list_images())), None)
+
+
+def _without_radios(image: Image) -> str:
+    return (
+        "no image has a kernel that simulates Wi-Fi, a hop of which is in the study's link; this brings one: "
+        f"{image.command_from_source}"
+    )
 
 
 async def _require_load_programs(image: Image, cells: Iterable[Cell]) -> None:

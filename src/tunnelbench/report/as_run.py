@@ -6,6 +6,7 @@ import tomllib
 from typing import Any
 
 from tunnelbench.store.model import CampaignRecord
+from tunnelbench.study.model import Link
 from tunnelbench.study.profiles import in_profile
 
 
@@ -16,3 +17,8 @@ def document_as_run(campaign: CampaignRecord) -> dict[str, Any]:
     if isinstance(profile, str) and profile in document.get("profiles", {}):
         return in_profile(document, profile)
     return document
+
+
+def link_as_run(campaign: CampaignRecord) -> Link:
+    """The study's link, in the profile in which it was run."""
+    return Link.model_validate(document_as_run(campaign).get("link", {}))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tunnelbench.report.as_run import link_as_run
 from tunnelbench.report.content import Content
 from tunnelbench.store.model import CampaignRecord
+from tunnelbench.study.quantity import format_bit_rate
 
 
 def paragraph(content: Content) -> str:
@@ -32,9 +34,19 @@ def paragraph(content: Content) -> str:
         "keys and new processes, and sent all kinds of traffic through it. The bring-up is the unit of "
         f"replication, with {instances} of them for each result; its trials were averaged. A tunnel was "
         "measured only after captures on the wire between its gateways had shown its protocol and no "
-        "readable payload, and its programs had named the cipher suite asked for. We report medians with "
-        "bootstrap intervals of at most 95 % confidence, as absolute values and as ratios to plain IP of "
-        f"the same round.{ended}"
+        f"readable payload, and its programs had named the cipher suite asked for.{_wifi(campaign)} We "
+        "report medians with bootstrap intervals of at most 95 % confidence, as absolute values and as "
+        f"ratios to plain IP of the same round.{ended}"
+    )
+
+
+def _wifi(campaign: CampaignRecord) -> str:
+    rate = link_as_run(campaign).wifi_rate
+    if rate is None:
+        return ""
+    return (
+        " Between the first host and its gateway was a hop of 802.11n with WPA2, its radios simulated by "
+        f"Linux (mac80211_hwsim) and its airtime limited to {format_bit_rate(rate)}."
     )
 
 

@@ -9,11 +9,10 @@ import polars
 
 from tunnelbench.analysis.frames import POINT, TREATMENT
 from tunnelbench.analysis.why import Cipher, Costs, Explanation, explain
-from tunnelbench.report.as_run import document_as_run
+from tunnelbench.report.as_run import link_as_run
 from tunnelbench.report.content import MACHINE, Explained, Result, Section
 from tunnelbench.report.numbers import Numbers
 from tunnelbench.store.model import CampaignRecord, CryptographyRecord
-from tunnelbench.study.model import Link
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.tunnels.predictions import payload_per_packet
@@ -62,8 +61,8 @@ def explained(
 
 def link_rate_of(campaign: CampaignRecord) -> float | None:
     """Mbit/s of the link that the tunnel crosses; None for one without a limit."""
-    link = Link.model_validate(document_as_run(campaign).get("link", {}))
-    return None if link.rate is None else link.rate / 1e6
+    rate = link_as_run(campaign).rate
+    return None if rate is None else rate / 1e6
 
 
 def _explain(

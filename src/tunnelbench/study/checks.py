@@ -83,6 +83,8 @@ def _named_levels(study: Study, catalogue: Catalogue) -> Iterator[_Level]:
             yield _Level(("factors", "gateway_os"), lambda _: False, _NO_GATEWAYS)
         if study.link.host_rate is not None:
             yield _Level(("link", "host_rate"), lambda _: False, _NO_HOST_LINKS)
+    if study.link.wifi_rate is not None:
+        yield from _in_vain_with_wifi(study)
     for name in _IN_QUESTION:
         if name in factors.model_fields_set:
             for index, level in enumerate(getattr(factors, name)):
@@ -95,8 +97,20 @@ def _named_levels(study: Study, catalogue: Catalogue) -> Iterator[_Level]:
         yield _Level(("factors", "tunnel", index), _having_tunnel(catalogue.tunnels(pattern)))
 
 
+def _in_vain_with_wifi(study: Study) -> Iterator[_Level]:
+    if study.about.topology != "site-to-site":
+        yield _Level(("link", "wifi_rate"), lambda _: False, _NO_WIFI)
+    for index, mtu in enumerate(study.factors.mtu):
+        if mtu > _LARGEST_OF_WIFI:
+            reason = f"a hop of Wi-Fi takes no packets of more than {_LARGEST_OF_WIFI} bytes"
+            yield _Level(("factors", "mtu", index), lambda _: False, reason)
+
+
+_LARGEST_OF_WIFI = 1500
+"""MTU of the interfaces that hostapd makes."""
 _NO_GATEWAYS = "the topology host-to-host has no gateways, its hosts are the ends of tunnels: say host_os"
 _NO_HOST_LINKS = "the topology host-to-host has one link, that between its hosts: say its rate"
+_NO_WIFI = "only the topology site-to-site has a hop of Wi-Fi, between host1 and gw1"
 
 _IN_QUESTION = (
     *("load", "profile", "streams", "direction", "content", "sending", "congestion_control"),

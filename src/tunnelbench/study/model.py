@@ -171,6 +171,9 @@ class Link(Frozen, frozen=True):
     host_rate: BitRate | None = None
     """Bits per second of the Ethernet between each host and its gateway, or of each client's port, preambles
     and gaps between frames included; unlimited where not given."""
+    wifi_rate: BitRate | None = None
+    """Bits per second that a hop of 802.11n with WPA2 between host1 and gw1 carries in both directions
+    together, the framing of 802.11 included; no such hop where not given."""
 
 
 class CapacitySearch(Frozen, frozen=True):
