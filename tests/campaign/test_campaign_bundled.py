@@ -33,10 +33,21 @@ def test_every_profile_can_be_expanded(name: str, profile: str | None) -> None:
 
 @pytest.mark.parametrize("name", published_studies())
 def test_every_published_study_is_bundled_in_three_lengths(name: str) -> None:
-    assert list(DOCUMENTS[name]["profiles"]) == ["as-published", "standard", "smoke"]
+    assert [profile for profile in DOCUMENTS[name]["profiles"] if profile != "wifi"] == [
+        *("as-published", "standard", "smoke")
+    ]
     study, _ = read(name, "as-published")
     assert study.published is not None
     assert study.published.source == name
+
+
+@pytest.mark.parametrize("name", ["kolahi-fedora15", "kolahi-windows7"])
+def test_the_profile_with_wifi_is_the_standard_one_with_a_hop_of_it(name: str) -> None:
+    standard, cells = read(name, "standard")
+    wifi, with_wifi = read(name, "wifi")
+    assert (standard.link.wifi_rate, wifi.link.wifi_rate) == (None, 100_000_000)
+    assert wifi.link.model_copy(update={"wifi_rate": None}) == standard.link
+    assert (with_wifi, wifi.method) == (cells, standard.method)
 
 
 _LEFT_OUT = {
