@@ -25,7 +25,7 @@ TCP = Point(transport="tcp", ip="ipv4", payload_bytes=1000, rate=None, direction
 RECORD = CampaignRecord("1", "s", "t", "q", "", 1, {}, Versions("0", "0", "invented"))
 REKEYED = RekeyRecord(0.1, 0.01, 0.0, 30.0, 2.0, 5.0, 1.0)
 LAB: Any = None
-TCP_ALONE = frozenset({("tcp", Family.IPV4)})
+TCP_ALONE: frozenset[Traffic] = frozenset({("tcp", Family.IPV4)})
 
 
 async def read_back() -> ReadBack:
