@@ -87,6 +87,8 @@ def test_cost_is_a_span(printed: Printed) -> None:
     assert told["all_rounds_seconds"]["usual"] == pytest.approx(whole, abs=told["rounds"])
     assert told["rounds_in_budget"]["low"] <= told["rounds_in_budget"]["high"]
     assert "one round" in printed("cost", "quick", "--runtime", "namespace")
+    assert "counting system calls" in printed("cost", "quick", "--runtime", "namespace")
+    assert "counting system calls" not in printed("cost", "quick", "--runtime", "kernel")
 
 
 def test_cost_is_told_from_an_earlier_campaign(printed: Printed, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from tunnelbench.tunnels.treatments import tunnel_of, variant_of
 from tunnelbench.witness.evidence import Evidence
 from tunnelbench.witness.witness import await_first_reply, first_traffic
 
-_NO_DATAGRAMS = "they are measured with datagrams of IPv4, which this VPN doesn't carry"
+_NO_DATAGRAMS = "that takes datagrams of IPv4, which this VPN doesn't carry"
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,8 @@ def cost_command(
     console.print(Text(f"{heading(chosen)}: {tunnels}, {data['trials']} trials a round", "bold"))
     table = Table("", "about", "between", box=None, pad_edge=False, show_header=False)
     table.add_row("before the first round", *_times(before))
-    table.add_row("counting system calls, once", *_times(once))
+    if once.high:
+        table.add_row("counting system calls, once", *_times(once))
     table.add_row("one round", *_times(one_round))
     table.add_row(f"all of {count(chosen.method.rounds, 'round')}", *_times(whole))
     console.print(table)
