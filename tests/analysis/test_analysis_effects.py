@@ -105,3 +105,18 @@ def test_hard_factors_are_tested_by_instances() -> None:
 def test_nothing_to_analyse() -> None:
     trials = campaign(cells([("open", "none")]), lambda _: 1.0, rounds=3)
     assert effects(instance_values(trials)) is None
+
+
+def test_a_long_frame_of_many_rounds_and_metrics() -> None:
+    varied = cells([("open", "none"), ("ipip", "none")], payload_bytes=[64, 1400])
+    trials = campaign(varied, lambda cell: 10.0 if cell["vpn"] == "open" else 5.0, rounds=2000)
+    others = [trials.with_columns(metric=pl.lit(name), value=pl.lit(1.0)) for name in ("jitter", "loss")]
+    found = effects(instance_values(pl.concat([trials, *others])))
+    assert found is not None
+    assert found.n == 2000 * len(varied)
+    assert {effect.factors: effect.freedom for effect in found.effects} == {
+        ("campaign_round",): 1999,
+        ("tunnel",): 1,
+        ("payload_bytes",): 1,
+        ("tunnel", "payload_bytes"): 1,
+    }

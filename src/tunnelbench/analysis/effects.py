@@ -8,20 +8,17 @@ squares, which are all made from one table of cross products: a million values t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Any, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse, special  # pyright: ignore[reportMissingTypeStubs]
+from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
 from tunnelbench.analysis.frames import POINT
-
-_sparse = cast(Any, sparse)
 
 MOST_LEVELS = 400
 """Levels of an interaction; larger ones are left to the residual."""
@@ -68,10 +65,22 @@ def effects(values: pl.DataFrame, metric: str = "throughput") -> Effects | None:
     Experiments, 8th edition, 2013, section 14.5). Of factors that always vary together, the first stands for
     all. None where nothing varies.
     """
-    kept = values.filter(pl.col("metric") == metric, pl.col("value") > 0).with_columns(
-        pl.col("value").log(), tunnel=pl.concat_str("vpn", "suite", "options", separator=" ")
+    # Lazily, since a long frame has many rows of other metrics and columns that nothing is asked of.
+    kept = (
+        values.lazy()
+        .filter(pl.col("metric") == metric, pl.col("value") > 0)
+        .select(
+            ROUND,
+            "instance",
+            pl.col("value").log(),
+            pl.concat_str("vpn", "suite", "options", separator=" ").alias("tunnel"),
+            *HARD[1:],
+            "runtime",
+            *POINT,
+        )
+        .collect()
     )
-    whole = [name for name in (*HARD, "runtime", *_EASY) if kept[name].n_unique() > 1]
+    whole = [name for name in (*HARD, "runtime", *POINT) if kept[name].n_unique() > 1]
     if kept.height < 2 or not whole:
         return None
     found = anova(kept, "value", _terms(kept, whole))
@@ -86,9 +95,6 @@ def effects(values: pl.DataFrame, metric: str = "throughput") -> Effects | None:
         for one in found.effects
     ]
     return Effects(tuple(corrected), found.residual_share, found.residual_freedom, found.n)
-
-
-_EASY = tuple(POINT)
 
 
 def _terms(values: pl.DataFrame, factors: Sequence[str]) -> list[tuple[str, ...]]:
@@ -117,7 +123,7 @@ def anova(values: pl.DataFrame, response: str, terms: Sequence[tuple[str, ...]])
     y = values[response].to_numpy().astype(np.float64)
     y = y - y.mean()
     total = float(y @ y)
-    products = _Products.of(y, _indicators(values, terms))
+    products = _Products.of(y, [_Levels.of(values, term) for term in terms])
     contains = _containment(values, terms)
     everything = list(range(len(terms)))
     explained, rank = products.fit(everything)
@@ -158,6 +164,38 @@ def _containment(values: pl.DataFrame, terms: Sequence[tuple[str, ...]]) -> list
     return found
 
 
+@dataclass(frozen=True)
+class _Levels:
+    """Which level of a term each value has."""
+
+    of_values: NDArray[np.intp]
+    count: int
+
+    @classmethod
+    def of(cls, values: pl.DataFrame, term: Sequence[str]) -> _Levels:
+        """Only combinations that occur are levels."""
+        found = cls(np.zeros(values.height, dtype=np.intp), 1)
+        for name in term:
+            known = values.select(name).unique().with_row_index("level")
+            own = values.select(name).join(
+                known, on=name, how="left", nulls_equal=True, maintain_order="left"
+            )
+            combined = found.of_values * known.height + own["level"].to_numpy()
+            occurs = np.bincount(combined, minlength=found.count * known.height) > 0
+            found = cls((np.cumsum(occurs) - 1)[combined], int(occurs.sum()))
+        return found
+
+    def counts(self, other: _Levels) -> NDArray[np.float64]:
+        """`[own level, other level]`: how many values have both."""
+        size = (self.count, other.count)
+        found = np.bincount(self.of_values * other.count + other.of_values, minlength=size[0] * size[1])
+        return found.reshape(size).astype(np.float64)
+
+    def sums(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of `y` by level."""
+        return np.bincount(self.of_values, y, self.count).astype(np.float64)
+
+
 @dataclass
 class _Products:
     """Cross products of all terms, from which every least-squares fit of some of them is made.
@@ -166,60 +204,55 @@ class _Products:
     """
 
     gram: NDArray[np.float64]
+    """Of a column of ones and all other terms."""
     right: NDArray[np.float64]
-    columns: list[NDArray[np.intp]]
-    """Of each term, after a first column of ones."""
+    columns: Mapping[int, NDArray[np.intp]]
+    """Of each other term."""
     largest: int
     """The term with most levels."""
+    across: NDArray[np.float64]
+    """Of the other columns with those of the largest."""
+    counts: NDArray[np.float64]
+    """Of the largest with itself."""
+    sums: NDArray[np.float64]
+    """Of the largest with the response."""
 
     @classmethod
-    def of(cls, y: NDArray[np.float64], blocks: Sequence[Any]) -> _Products:
-        design = _sparse.hstack([np.ones((y.size, 1)), *blocks]).tocsr()
-        gram = np.asarray((design.T @ design).todense(), dtype=np.float64)
-        right = np.asarray(design.T @ y, dtype=np.float64).ravel()
-        sizes: list[int] = [block.shape[1] for block in blocks]
-        ends = np.cumsum([1, *sizes])
-        columns = [np.arange(start, end, dtype=np.intp) for start, end in pairwise(ends.tolist())]
-        return cls(gram, right, columns, int(np.argmax(sizes)))
+    def of(cls, y: NDArray[np.float64], terms: Sequence[_Levels]) -> _Products:
+        largest = max(range(len(terms)), key=lambda term: terms[term].count)
+        others = [term for term in range(len(terms)) if term != largest]
+        blocks = [_Levels(np.zeros(y.size, dtype=np.intp), 1), *(terms[other] for other in others)]
+        ends = np.cumsum([block.count for block in blocks]).tolist()
+        columns = [np.arange(start, end, dtype=np.intp) for start, end in pairwise(ends)]
+        return cls(
+            gram=np.block([[one.counts(other) for other in blocks] for one in blocks]),
+            right=np.concatenate([block.sums(y) for block in blocks]),
+            columns=dict(zip(others, columns, strict=True)),
+            largest=largest,
+            across=np.concatenate([block.counts(terms[largest]) for block in blocks]),
+            counts=np.bincount(terms[largest].of_values).astype(np.float64),
+            sums=terms[largest].sums(y),
+        )
 
     def fit(self, terms: Sequence[int]) -> tuple[float, int]:
         """Sum of squares that some terms explain together, and their rank."""
         if self.largest not in terms:
-            return self._fit_small(self.gram, self.right, list(terms))
-        gram, right, explained, levels = self._without_largest
-        square, rank = self._fit_small(gram, right, [index for index in terms if index != self.largest])
-        return explained + square, levels + rank
+            return self._fit_small(self.gram, self.right, terms)
+        square, rank = self._fit_small(*self._without_largest, terms)
+        return float((self.sums**2 / self.counts).sum()) + square, self.counts.size + rank
 
     @cached_property
-    def _without_largest(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float, int]:
-        own = self.columns[self.largest]
-        counts = np.diag(self.gram)[own]
-        across = self.gram[:, own] / counts
-        gram = self.gram - across @ self.gram[own, :]
-        right = self.right - across @ self.right[own]
-        return gram, right, float((self.right[own] ** 2 / counts).sum()), int(own.size)
+    def _without_largest(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        across = self.across / self.counts
+        return self.gram - across @ self.across.T, self.right - across @ self.sums
 
     def _fit_small(
-        self, gram: NDArray[np.float64], right: NDArray[np.float64], terms: list[int]
+        self, gram: NDArray[np.float64], right: NDArray[np.float64], terms: Sequence[int]
     ) -> tuple[float, int]:
-        places = np.concatenate([np.zeros(1, dtype=np.intp), *(self.columns[index] for index in terms)])
+        columns = [self.columns[term] for term in terms if term != self.largest]
+        places = np.concatenate([np.zeros(1, dtype=np.intp), *columns])
         scale = float(self.gram[0, 0])
         return _explained(gram[np.ix_(places, places)], right[places], scale)
-
-
-def _indicators(values: pl.DataFrame, terms: Sequence[tuple[str, ...]]) -> list[Any]:
-    """For each term a column for each combination of levels: sparse, `[value, level]`."""
-    names = dict.fromkeys(name for term in terms for name in term)
-    codes = {name: values[name].rank("dense").fill_null(0).to_numpy().astype(np.intp) for name in names}
-    found: list[Any] = []
-    for term in terms:
-        combined = np.zeros(values.height, dtype=np.intp)
-        for name in term:
-            combined = combined * (int(codes[name].max()) + 1) + codes[name]
-        levels, places = np.unique(combined, return_inverse=True)
-        entries = (np.ones(values.height), (np.arange(values.height), places))
-        found.append(_sparse.csr_matrix(entries, shape=(values.height, levels.size)))
-    return found
 
 
 def _explained(gram: NDArray[np.float64], right: NDArray[np.float64], scale: float) -> tuple[float, int]:
