@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import altair
 import polars
 
-from tunnelbench.report.figures import Chart, Panel, panel_title
+from tunnelbench.report.figures import Chart, Panel, inline, panel_title
 from tunnelbench.report.theme import INK
 from tunnelbench.study.treatment import BASELINE_VPN
 
@@ -79,7 +79,7 @@ def stack(frame: polars.DataFrame) -> Chart:
     shown = [(word, colour) for name, (word, colour) in PARTS.items() if name in frame["part"].unique()]
     scale = altair.Scale(domain=[word for word, _ in shown], range=[colour for _, colour in shown])
     panels = [
-        altair.Chart(altair.Data(values=of_runtime.to_dicts()))
+        altair.Chart(inline(of_runtime))
         .mark_bar(height=14)
         .encode(
             y=altair.Y("tunnel:N", title=None, sort=_by_arrival(of_runtime), axis=_labels()),
@@ -113,7 +113,7 @@ def beside(frame: polars.DataFrame) -> Chart:
         "value:Q", title="percent of plain IP in the same study", axis=altair.Axis(format="~f", tickCount=6)
     )
     points = (
-        altair.Chart(altair.Data(values=rows))
+        altair.Chart(inline(polars.DataFrame(rows, infer_schema_length=None)))
         .mark_point(filled=True, size=80, opacity=1)
         .encode(
             y=vertical,
@@ -122,13 +122,13 @@ def beside(frame: polars.DataFrame) -> Chart:
             shape=altair.Shape("source:N", scale=shapes, title=None),
         )
     )
-    known = frame.drop_nulls(["low", "high"]).to_dicts()
+    known = frame.drop_nulls(["low", "high"])
     intervals = (
-        altair.Chart(altair.Data(values=known))
+        altair.Chart(inline(known))
         .mark_rule(color=INK, strokeWidth=1.5)
         .encode(y=vertical, x="low:Q", x2="high:Q")
     )
-    layers = [intervals, points] if known else [points]
+    layers = [points] if known.is_empty() else [intervals, points]
     return altair.vconcat(altair.layer(*layers).properties(width=_WIDTH, height=altair.Step(24)))
 
 
@@ -161,7 +161,7 @@ def _lines(rows: polars.DataFrame, title: str) -> Panel:
     shape = altair.Shape(
         "tunnel:N", scale=altair.Scale(domain=names, range=list(_SHAPES[: len(names)])), title=None
     )
-    base = altair.Chart(altair.Data(values=rows.to_dicts())).encode(
+    base = altair.Chart(inline(rows)).encode(
         x=altair.X("payload:Q", title="payload in bytes", axis=axis, scale=altair.Scale(nice=False))
     )
     vertical = altair.Y("median:Q", title=title, axis=altair.Axis(format="~f", tickCount=6))
@@ -171,7 +171,7 @@ def _lines(rows: polars.DataFrame, title: str) -> Panel:
     if known.is_empty():
         return altair.layer(line, marks)
     intervals = (
-        altair.Chart(altair.Data(values=known.to_dicts()))
+        altair.Chart(inline(known))
         .mark_rule(strokeWidth=1.5)
         .encode(x="payload:Q", y="low:Q", y2="high:Q", color=colour)
     )
@@ -183,7 +183,7 @@ def _columns(rows: polars.DataFrame, title: str, legend: str) -> Panel:
     groups = rows["group"].unique(maintain_order=True).to_list()
     slanted = sum(map(len, groups)) > _LETTERS
     colours = [PALETTE[place % len(PALETTE)] for place in range(len(bars))]
-    base = altair.Chart(altair.Data(values=rows.to_dicts())).encode(
+    base = altair.Chart(inline(rows)).encode(
         x=altair.X(
             "group:N",
             sort=groups,
@@ -206,7 +206,7 @@ def _columns(rows: polars.DataFrame, title: str, legend: str) -> Panel:
     if known.is_empty():
         return altair.layer(column)
     intervals = (
-        altair.Chart(altair.Data(values=known.to_dicts()))
+        altair.Chart(inline(known))
         .mark_rule(color=INK, strokeWidth=1.5)
         .encode(
             x=altair.X("group:N", sort=groups),

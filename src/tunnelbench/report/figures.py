@@ -156,10 +156,15 @@ def panel_title(runtime: str) -> str:
     return title[0].upper() + title[1:]
 
 
+def inline(rows: polars.DataFrame) -> altair.InlineData:
+    """Rows as text: Altair copies and checks all else that it holds again and again."""
+    return altair.InlineData(rows.write_json(), format=altair.JsonDataFormat(type="json"))
+
+
 def _base(rows: polars.DataFrame, order: Sequence[str] | None = None) -> altair.Chart:
     sort = rows["tunnel"].to_list() if order is None else list(order)
     vertical = altair.Y("tunnel:N", sort=sort, title=None, axis=altair.Axis(ticks=False, labelPadding=8))
-    return altair.Chart(altair.Data(values=rows.to_dicts())).encode(y=vertical)
+    return altair.Chart(inline(rows)).encode(y=vertical)
 
 
 def _prepared(frame: polars.DataFrame, value: str, low: str, high: str) -> polars.DataFrame:
