@@ -109,6 +109,12 @@ def _fill(connection: sqlite3.Connection, instances: list[tuple[int, int]], poin
     )
     connection.executemany("INSERT INTO metric VALUES (?, ?, ?)", metrics())
     connection.executemany("INSERT INTO node_cost VALUES (?, ?, ?, ?)", costs())
+    connection.executemany(
+        "INSERT INTO machine_state"
+        " (trial, moment, seconds, processors, others, stolen, clock_step_ms, clock_source)"
+        " VALUES (?, 'during', 4.3, 2, ?, 0.0, 0.0, 'tsc')",
+        ((trial, chance.random() / 20) for trial, _ in trials),
+    )
 
 
 def _instance(store: CampaignStore, campaign_round: int, treatment: Treatment) -> int:

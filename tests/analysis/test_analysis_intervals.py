@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunnelbench.analysis.intervals import Interval, attainable_confidence, median_interval
+from tunnelbench.analysis.intervals import attainable_confidence, median_interval, median_intervals
+from tunnelbench.analysis.samples import Interval, samples_of
 
 MOUSE_TREATMENT = [94.0, 197.0, 16.0, 38.0, 99.0, 141.0, 23.0]
 """Days that treated mice survived: Efron and Tibshirani, An Introduction to the Bootstrap, table 2.1."""
@@ -124,3 +126,10 @@ def test_it_keeps_its_promise() -> None:
 )
 def test_the_attainable_confidence(count: int, confidence: float) -> None:
     assert attainable_confidence(count) == confidence
+
+
+@given(st.lists(st.lists(st.floats(-1e6, 1e6), max_size=9), max_size=20))
+def test_many_samples_have_the_intervals_that_each_has_alone(many: list[list[float]]) -> None:
+    column = pl.Series([sorted(sample) for sample in many], dtype=pl.List(pl.Float64))
+    together = median_intervals(samples_of(column))
+    assert together == [median_interval(sample) for sample in many]

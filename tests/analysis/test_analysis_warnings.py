@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 from analysis_trials import Row, campaigns, frame, row
 from hypothesis import given
 
 from tunnelbench.analysis.checks import (
+    MOST_TIMES,
     baseline_drifts,
-    merged,
     missing_baselines,
     slow_senders,
     too_few_instances,
@@ -19,7 +20,7 @@ from tunnelbench.analysis.checks import (
 )
 from tunnelbench.analysis.frames import instance_values
 from tunnelbench.analysis.summary import summarise
-from tunnelbench.analysis.warnings import MeasurementWarning, MissingBaseline, TooFewInstances
+from tunnelbench.analysis.warnings import MeasurementWarning, MissingBaseline
 from tunnelbench.study.quantity import SendingRate
 
 
@@ -166,13 +167,10 @@ def test_the_trend_of_known_values() -> None:
     assert abs(outlier.change) < 0.05
 
 
-def test_what_parts_of_a_campaign_say_is_said_once() -> None:
-    points = [
-        frame([*rounds_of("open", 100.0), *rounds_of("ipip", 90.0), row("ipip", 2, 90.0), *more])
-        for more in ([], [row("ipip", 3, 80.0)])
-    ]
-    found = merged(warning for part in points for warning in doubts_about(part))
-    (missing,) = (warning for warning in found if isinstance(warning, MissingBaseline))
-    assert missing.campaign_rounds == (2, 3)
-    few = [warning for warning in found if isinstance(warning, TooFewInstances)]
-    assert {warning.n_instances: warning.n_cells for warning in few} == {1: 2, 2: 1, 3: 1}
+def test_the_trend_of_many_values_is_that_of_their_neighbours() -> None:
+    times = np.arange(100_000)
+    trend = trend_of(times, 100 + times / 1000 + np.random.default_rng(1).normal(size=times.size))
+    assert trend is not None
+    assert trend.times.size == MOST_TIMES
+    assert trend.change == pytest.approx(100 / 150, rel=0.01)
+    assert trend.p_value < 1e-6

@@ -221,6 +221,19 @@ def test_the_headline_is_the_point_at_which_plain_ip_is_fastest(content: Content
     assert headline_sections([section, slower]) == [section]
 
 
+def test_a_campaign_says_the_same_in_parts_as_at_once(
+    campaign: Path, content: Content, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tunnelbench.store.outline._TOGETHER", 1)
+    in_parts = collected(campaign)
+    assert in_parts.sections == content.sections
+    assert in_parts.doubts == content.doubts
+    assert in_parts.outcomes == content.outcomes
+    assert in_parts.explained == content.explained
+    assert in_parts.summary.equals(content.summary)
+    assert in_parts.processor.equals(content.processor)
+
+
 def test_doubts_of_the_analysis_are_told(tmp_path: Path) -> None:
     write(tmp_path, {OPEN: [1000.0, 999.0], ESP: [400.0, 150.0]})
     doubts = {doubt.kind: doubt for doubt in collected(tmp_path).doubts}

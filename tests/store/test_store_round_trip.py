@@ -18,6 +18,7 @@ from store_records import (
     CELL,
     EVIDENCE,
     STARTED,
+    UDP,
     WARNING,
     add_proven,
     create,
@@ -26,7 +27,13 @@ from store_records import (
     void_trial,
 )
 
-from tunnelbench.store.model import CryptographyRecord, InstanceRecord, TrialRecord, WarningRecord
+from tunnelbench.store.model import (
+    CryptographyRecord,
+    InstanceRecord,
+    MachineStateRecord,
+    TrialRecord,
+    WarningRecord,
+)
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.cells import Treatment
 from tunnelbench.study.points import Point
@@ -248,13 +255,29 @@ def test_cryptography_comes_back(tmp_path: Path) -> None:
         assert data.cryptography() == records
 
 
-def test_points_one_by_one_are_all_trials(tmp_path: Path) -> None:
+def test_parts_are_all_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tunnelbench.store.outline._TOGETHER", 1)
     with create(tmp_path) as store:
         identity = add_proven(store, instance())
         store.add_trial(identity, trial(0))
-        store.add_trial(identity, void_trial(1))
+        store.add_trial(identity, replace(trial(1), point=UDP))
+        store.add_trial(identity, void_trial(2))
         with CampaignData(tmp_path) as data:
-            points = list(data.by_point())
-            assert polars.concat([one.trials for one in points]).height == data.trials().height
-            assert polars.concat([one.node_costs for one in points]).height == data.node_costs().height
-            assert len({one.point for one in points}) == len(points)
+            parts = list(data.by_points())
+            trials, costs = data.trials(), data.node_costs()
+    assert [part.trials["transport"].unique().to_list() for part in parts] == [["tcp"], ["udp"]]
+    assert polars.concat([part.trials for part in parts]).sort("trial", "metric").equals(trials)
+    assert polars.concat([part.node_costs for part in parts]).sort("trial", "node", "field").equals(costs)
+
+
+def test_machine_states_have_the_levels_of_their_trials(tmp_path: Path) -> None:
+    state = MachineStateRecord("during", 2.0, 4, 0.1, 0.0, None, None, 0.0, "tsc")
+    with create(tmp_path) as store:
+        store.add_machine_state(replace(state, moment="before"))
+        identity = add_proven(store, instance())
+        store.add_trial(identity, replace(trial(0), machine=state))
+        with CampaignData(tmp_path) as data:
+            before, during = data.machine_states().iter_rows(named=True)
+    assert (before["moment"], before["trial"], before["vpn"]) == ("before", None, None)
+    assert (during["moment"], during["vpn"], during["transport"]) == ("during", "open", "tcp")
+    assert (during["instance"], during["seconds"], during["clock_source"]) == (identity, 2.0, "tsc")

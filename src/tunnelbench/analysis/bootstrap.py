@@ -18,33 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special  # pyright: ignore[reportMissingTypeStubs]
 
-from tunnelbench.analysis.intervals import CONFIDENCE, Interval
+from tunnelbench.analysis.intervals import CONFIDENCE
+from tunnelbench.analysis.samples import Interval, intervals_of
 
 RESAMPLES = 4000
 """Ends are then sure to about a tenth of the standard error (Efron and Tibshirani ask for 1000 or more)."""
 
 _SEED = 1987
-_CHUNK = 2_000_000
-"""Resampled means held at once."""
+_TOGETHER = 500
+"""Samples that are worked on at once: two million resampled means."""
 
 
 def mean_intervals(
     samples: Sequence[NDArray[np.float64]], confidence: float = CONFIDENCE
 ) -> list[Interval | None]:
     """The BCa interval of the mean of each sample; None for fewer than two values."""
-    found: list[Interval | None] = [None] * len(samples)
-    by_size: dict[int, list[int]] = {}
-    for place, sample in enumerate(samples):
-        if sample.size > 1:
-            by_size.setdefault(int(sample.size), []).append(place)
-    for places in by_size.values():
-        at_once = max(1, _CHUNK // RESAMPLES)
-        for start in range(0, len(places), at_once):
-            chunk = places[start : start + at_once]
-            low, high = _of_equal_size(np.stack([np.sort(samples[place]) for place in chunk]), confidence)
-            for place, *ends in zip(chunk, low.tolist(), high.tolist(), strict=True):
-                found[place] = Interval(*ends)
-    return found
+    return intervals_of(samples, lambda ordered: _of_equal_size(ordered, confidence), _TOGETHER)
 
 
 def _of_equal_size(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 import polars as pl
-from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
+from numpy.typing import ArrayLike, NDArray
 
 from tunnelbench.analysis.frames import CELL, LAB, POINT, TREATMENT
 from tunnelbench.analysis.intervals import CONFIDENCE, attainable_confidence
@@ -40,13 +40,16 @@ SIGNIFICANCE = 0.05
 SMALLEST_SENDING_SHARE = 0.98
 """Of the rate asked for."""
 
+MOST_TIMES = 500
+"""Moments of which a trend is made."""
+
 
 def warnings_about(
     values: pl.DataFrame, baselines: pl.DataFrame, summary: pl.DataFrame
 ) -> tuple[MeasurementWarning, ...]:
     """Every doubt about results: `frames.instance_values`, those of baselines, and what `summarise` made.
 
-    Of the values, those whose round lacks a baseline are enough.
+    Of the values, those whose round lacks a baseline are enough: one for each treatment and round.
     """
     return (
         *too_few_instances(summary),
@@ -55,28 +58,6 @@ def warnings_about(
         *unstable_cells(summary),
         *slow_senders(summary),
     )
-
-
-def merged(warnings: Iterable[MeasurementWarning]) -> tuple[MeasurementWarning, ...]:
-    """Warnings about parts of a campaign as those about all of it: what says the same is said once."""
-    found: dict[object, MeasurementWarning] = {}
-    for warning in warnings:
-        match warning:
-            case TooFewInstances():
-                kind: object = (TooFewInstances, warning.n_instances)
-                before = found.get(kind)
-                cells = before.n_cells if isinstance(before, TooFewInstances) else 0
-                found[kind] = replace(warning, n_cells=cells + warning.n_cells)
-            case MissingBaseline():
-                kind = replace(warning, campaign_rounds=())
-                before = found.get(kind)
-                rounds = before.campaign_rounds if isinstance(before, MissingBaseline) else ()
-                found[kind] = replace(
-                    warning, campaign_rounds=tuple(sorted({*rounds, *warning.campaign_rounds}))
-                )
-            case _:
-                found[warning] = warning
-    return tuple(found.values())
 
 
 def unstable_cells(summary: pl.DataFrame, bound: float = LARGEST_VARIATION) -> Iterator[UnstableCell]:
@@ -131,7 +112,7 @@ def baseline_drifts(values: pl.DataFrame, bound: float = LARGEST_DRIFT) -> Itera
     cells = by_round.group_by(*cell).agg("campaign_round", "value").sort(*cell)
     for row in cells.iter_rows(named=True):
         trend = trend_of(row["campaign_round"], row["value"])
-        if trend is not None and trend.p_value < SIGNIFICANCE and abs(trend.change) > bound:
+        if trend is not None and abs(trend.change) > bound and trend.p_value < SIGNIFICANCE:
             yield BaselineDrift(_cell(row), row["metric"], trend.change)
 
 
@@ -150,33 +131,46 @@ def slow_senders(summary: pl.DataFrame) -> Iterator[SlowSender]:
 class Trend:
     """A trend over time."""
 
-    times: Sequence[int]
-    values: Sequence[float]
+    times: NDArray[np.float64]
+    """Rising."""
+    values: NDArray[np.float64]
     middle: float
     """Their median."""
-    p_value: float
-    """Of as strong a trend in either direction where there is none."""
 
     @cached_property
     def change(self) -> float:
         """From the first point in time to the last, relative to the median."""
-        # Only now, since it takes the square of their number.
-        slope, *_ = cast(tuple[float, ...], stats.theilslopes(self.values, self.times))  # pyright: ignore[reportUnknownMemberType]
-        return float(slope) * (self.times[-1] - self.times[0]) / abs(self.middle)
+        earlier, later = np.triu_indices(self.times.size, 1)
+        slopes = (self.values[later] - self.values[earlier]) / (self.times[later] - self.times[earlier])
+        return float(np.median(slopes)) * float(self.times[-1] - self.times[0]) / abs(self.middle)
+
+    @cached_property
+    def p_value(self) -> float:
+        """Of as strong a trend in either direction where there is none."""
+        # Here, since it takes a second to load, which reports of steady campaigns don't have.
+        from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
+
+        return float(cast(Any, stats).kendalltau(self.times, self.values).pvalue)
 
 
-def trend_of(times: list[int], values: list[float]) -> Trend | None:
-    """The trend of values over time; None for fewer than two values or a median of zero.
+def trend_of(times: ArrayLike, values: ArrayLike) -> Trend | None:
+    """The trend of values over rising times; None for fewer than two values or a median of zero.
 
     Size: slope of Theil and Sen (P. K. Sen, Journal of the American Statistical Association 63, 1968).
     Significance: Mann's test with Kendall's tau (H. B. Mann, Econometrica 13, 1945), exact without ties.
-    Neither minds an outlier. Four values can't reach a significance of 5 %.
+    Neither minds an outlier. Four values can't reach a significance of 5 %. Of more than MOST_TIMES, means of
+    neighbours are taken, since slopes are as many as there are pairs.
     """
-    middle = float(np.median(values)) if len(values) > 1 else 0.0
-    if middle == 0:
-        return None
-    _, p_value = cast(tuple[float, float], stats.kendalltau(times, values))  # pyright: ignore[reportUnknownMemberType]
-    return Trend(times, values, middle, float(p_value))
+    moments, numbers = _thinned(times), _thinned(values)
+    middle = float(np.median(numbers)) if numbers.size > 1 else 0.0
+    return None if middle == 0 else Trend(moments, numbers, middle)
+
+
+def _thinned(values: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.size <= MOST_TIMES:
+        return array
+    return np.array([part.mean() for part in np.array_split(array, MOST_TIMES)])
 
 
 def _cell(row: Mapping[str, Any]) -> MeasuredCell:

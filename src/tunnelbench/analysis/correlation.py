@@ -10,7 +10,8 @@ from typing import Any, cast
 import numpy as np
 from scipy import special, stats  # pyright: ignore[reportMissingTypeStubs]
 
-from tunnelbench.analysis.intervals import CONFIDENCE, Interval
+from tunnelbench.analysis.intervals import CONFIDENCE
+from tunnelbench.analysis.samples import Interval
 
 _stats = cast(Any, stats)
 

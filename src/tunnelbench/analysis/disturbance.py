@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 
 from tunnelbench.analysis.checks import trend_of
@@ -158,8 +159,8 @@ def _disturbed_cells(during: pl.DataFrame) -> Iterator[DisturbedCell]:
 
 def _changing_frequency(during: pl.DataFrame) -> Iterator[ChangingFrequency]:
     seen = during.drop_nulls("frequency_mhz")
-    trend = trend_of(list(range(seen.height)), seen["frequency_mhz"].to_list())
-    if trend is not None and trend.p_value < SIGNIFICANCE and abs(trend.change) > LARGEST_SLOWING:
+    trend = trend_of(np.arange(seen.height), seen["frequency_mhz"].to_numpy())
+    if trend is not None and abs(trend.change) > LARGEST_SLOWING and trend.p_value < SIGNIFICANCE:
         yield ChangingFrequency(trend.change)
 
 

@@ -10,26 +10,23 @@ and equal data always give equal intervals.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import lgamma
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats  # pyright: ignore[reportMissingTypeStubs]
+from scipy import special  # pyright: ignore[reportMissingTypeStubs]
+
+from tunnelbench.analysis.samples import Interval, intervals_of
 
 CONFIDENCE = 0.95
 
 _ROUNDING = 1e-12
 """Probabilities are sums of up to n squared products; they are compared with this slack."""
-
-
-class Interval(NamedTuple):
-    """The ends of a confidence interval."""
-
-    low: float
-    high: float
+_TOGETHER = 500
+"""Samples that are worked on at once."""
 
 
 def median_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval | None:
@@ -37,15 +34,14 @@ def median_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interv
 
     It reaches from the smallest to the largest value where there are few: see `attainable_confidence`.
     """
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    if ordered.size < 2:
-        return None
-    end = _low_end(ordered.size, confidence)
-    last = ordered.size - 1
-    # What a resample has in its middle is as likely from above as from below.
-    low = end.of(_middles(ordered, end.lower, end.upper))
-    high = -end.of(-_middles(ordered, last - end.upper, last - end.lower))
-    return Interval(low, high)
+    return median_intervals([np.asarray(values, dtype=np.float64)], confidence)[0]
+
+
+def median_intervals(
+    samples: Sequence[NDArray[np.float64]], confidence: float = CONFIDENCE
+) -> list[Interval | None]:
+    """The same of each of many samples."""
+    return intervals_of(samples, lambda ordered: _ends(ordered, confidence), _TOGETHER)
 
 
 def attainable_confidence(count: int) -> float:
@@ -58,6 +54,16 @@ def attainable_confidence(count: int) -> float:
     return 1 - 2.0 ** (1 - count) if count else 0.0
 
 
+def _ends(ordered: NDArray[np.float64], confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends of the intervals of the rows."""
+    end = _low_end(ordered.shape[1], confidence)
+    last = ordered.shape[1] - 1
+    # What a resample has in its middle is as likely from above as from below.
+    low = end.of(_middles(ordered, end.lower, end.upper))
+    high = -end.of(-_middles(ordered, last - end.upper, last - end.lower))
+    return low, high
+
+
 @dataclass(frozen=True)
 class _LowEnd:
     """Where in sorted values the low end of an interval can be: a few pairs, found by counting alone."""
@@ -68,10 +74,12 @@ class _LowEnd:
     missing: float
     """The probability that these pairs have to reach together, from the lowest median on."""
 
-    def of(self, medians: NDArray[np.float64]) -> float:
-        """The end, from the medians of the pairs."""
-        order = np.argsort(medians, kind="stable")
-        return float(medians[order][np.searchsorted(np.cumsum(self.probabilities[order]), self.missing)])
+    def of(self, medians: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The end for each row, from its medians of the pairs."""
+        order = np.argsort(medians, axis=1)
+        reached = np.cumsum(self.probabilities[order], axis=1)
+        enough = (reached < self.missing).sum(axis=1)[:, None]
+        return np.take_along_axis(medians, np.take_along_axis(order, enough, axis=1), axis=1)[:, 0]
 
 
 @lru_cache(maxsize=64)
@@ -96,7 +104,8 @@ def _low_end(count: int, confidence: float) -> _LowEnd:
 def _middles(
     ordered: NDArray[np.float64], lower: NDArray[np.intp], upper: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    return ordered[lower] + (ordered[upper] - ordered[lower]) / 2
+    low = ordered[:, lower]
+    return low + (ordered[:, upper] - low) / 2
 
 
 def _middle_pairs(
@@ -133,5 +142,5 @@ def _middle_pair_probabilities(count: int) -> NDArray[np.float64]:
 
 def _at_least(successes: int, draws: int, probability: NDArray[np.float64]) -> NDArray[np.float64]:
     """The probability of at least so many successes in independent draws."""
-    tail: NDArray[np.float64] = stats.binom.sf(successes - 1, draws, probability)  # pyright: ignore[reportUnknownMemberType, reportAssignmentType]
+    tail: NDArray[np.float64] = special.betainc(successes, draws - successes + 1, probability)
     return tail

@@ -9,8 +9,9 @@ import polars as pl
 
 from tunnelbench.analysis.bootstrap import mean_intervals
 from tunnelbench.analysis.frames import CELL, instance_values
-from tunnelbench.analysis.intervals import CONFIDENCE, Interval, median_interval
+from tunnelbench.analysis.intervals import CONFIDENCE, median_intervals
 from tunnelbench.analysis.ratio import PAIRING, with_ratio
+from tunnelbench.analysis.samples import Interval, samples_of
 
 
 def summarise(
@@ -68,10 +69,12 @@ def summarise_values(
         "mean",
         "standard_deviation",
         variation.alias("coefficient_of_variation"),
-        *_interval_columns(_medians(cells["values"], confidence), "low", "high"),
+        *_interval_columns(median_intervals(samples_of(cells["values"]), confidence), "low", "high"),
         *_interval_columns(_means(cells, "values", confidence, means_of), "mean_low", "mean_high"),
         pl.col("median_ratio").alias("ratio"),
-        *_interval_columns(_medians(cells["ratios"], confidence), "ratio_low", "ratio_high"),
+        *_interval_columns(
+            median_intervals(samples_of(cells["ratios"]), confidence), "ratio_low", "ratio_high"
+        ),
         "mean_ratio",
         *_interval_columns(
             _means(cells, "ratios", confidence, means_of), "mean_ratio_low", "mean_ratio_high"
@@ -80,18 +83,14 @@ def summarise_values(
     )
 
 
-def _medians(samples: pl.Series, confidence: float) -> list[Interval | None]:
-    return [median_interval(sample, confidence) for sample in samples]
-
-
 def _means(
     cells: pl.DataFrame, samples: str, confidence: float, metrics: Collection[str] | None
 ) -> list[Interval | None]:
     nothing = np.empty(0)
     return mean_intervals(
         [
-            sample.to_numpy() if metrics is None or metric in metrics else nothing
-            for metric, sample in zip(cells["metric"], cells[samples], strict=True)
+            sample if metrics is None or metric in metrics else nothing
+            for metric, sample in zip(cells["metric"], samples_of(cells[samples]), strict=True)
         ],
         confidence,
     )

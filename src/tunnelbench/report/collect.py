@@ -13,7 +13,7 @@ import polars
 from tunnelbench.analysis.disturbance import disturbances, machine_summary
 from tunnelbench.analysis.effects import Effects, effects
 from tunnelbench.analysis.findings.scope import METRICS
-from tunnelbench.analysis.frames import POINT, TREATMENT
+from tunnelbench.analysis.frames import CELL, POINT, TREATMENT
 from tunnelbench.analysis.ranked import LESS_IS_BETTER
 from tunnelbench.analysis.wall_time import WallTime, wall_time
 from tunnelbench.analysis.warnings import MeasurementWarning
@@ -32,8 +32,7 @@ from tunnelbench.report.content import (
     Unmeasured,
 )
 from tunnelbench.report.courses import courses
-from tunnelbench.report.numbers import numbers_of
-from tunnelbench.report.point_numbers import LEVELS, Numbers
+from tunnelbench.report.numbers import LEVELS, Numbers, numbers_of
 from tunnelbench.report.reasons import explained
 from tunnelbench.report.reproduction import correspondence_of, reproduction
 from tunnelbench.report.wording import printable, some_of
@@ -184,19 +183,19 @@ def _is_repeated(result: Result) -> bool:
 
 def _effects(answers: polars.DataFrame) -> dict[str, Effects]:
     """What factors explain of each metric that answers, where it was measured more than once."""
-    found = {
-        metric: effects(answers.filter(polars.col("metric") == metric), metric)
-        for metric in answers["metric"].unique().sort()
-    }
+    found = {metric: effects(answers, metric) for metric in answers["metric"].unique().sort()}
     return {metric: explained for metric, explained in found.items() if explained is not None}
 
 
 def _estimates(summary: polars.DataFrame) -> dict[tuple[Treatment, str, Point], dict[str, Estimate]]:
-    found: dict[tuple[Treatment, str, Point], dict[str, Estimate]] = {}
-    for row in summary.iter_rows(named=True):
-        place = (_treatment(row), row["runtime"], _point(row))
-        found.setdefault(place, {})[row["metric"]] = msgspec.convert(row, Estimate)
-    return found
+    columns = ["metric", *(column.name for column in fields(Estimate))]
+    cells = summary.group_by(CELL, maintain_order=True).agg(estimates=polars.struct(columns))
+    return {
+        (_treatment(row), row["runtime"], _point(row)): {
+            one["metric"]: msgspec.convert(one, Estimate) for one in row["estimates"]
+        }
+        for row in cells.iter_rows(named=True)
+    }
 
 
 def _sections(results: Iterable[Result]) -> tuple[Section, ...]:

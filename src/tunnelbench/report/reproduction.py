@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars
 
 from tunnelbench.analysis.findings.beside import published_beside_ours
-from tunnelbench.analysis.findings.judge import judge
 from tunnelbench.analysis.findings.questions import answer_paper
 from tunnelbench.analysis.findings.scope import observed
 from tunnelbench.report.as_run import document_as_run
@@ -28,6 +27,9 @@ def reproduction(correspondence: Correspondence | None, values: polars.DataFrame
     """
     if correspondence is None:
         return None
+    # Here, since it brings much of scipy along, which takes a second to load.
+    from tunnelbench.analysis.findings.judge import judge
+
     study, seen = published(correspondence.source), observed(values)
     return Reproduction(
         source=correspondence.source,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 import polars
 
+from tunnelbench.store.columns import LEVELS, POINT, TREATMENT, TYPES, read_frame
 from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_errors
 from tunnelbench.store.lock import is_being_written
 from tunnelbench.store.model import (
@@ -26,121 +28,18 @@ from tunnelbench.store.model import (
     Versions,
     WarmUpRecord,
 )
-from tunnelbench.store.wide import Numbers, read_numbers, read_trials
+from tunnelbench.store.outline import Outline, SomePoints, read_outline
+from tunnelbench.store.wide import read_numbers
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
 
-_POINT = tuple(Point.model_fields)
-_TREATMENT = tuple(Treatment.model_fields)
 _TRIAL_LEVELS = (
     "instance.campaign_round, trial.instance, instance.runtime, "
-    + ", ".join([*(f"instance.{level}" for level in _TREATMENT), *(f"trial.{factor}" for factor in _POINT)])
+    + ", ".join([*(f"instance.{level}" for level in TREATMENT), *(f"trial.{factor}" for factor in POINT)])
     + ", trial.id AS trial, trial.status"
 )
-_LEVELS = ("campaign_round", "instance", "runtime", *_TREATMENT, *_POINT, "trial", "status")
 _COUNTED = "trial.instance NOT IN (SELECT instance FROM superseded)"
-
-_TYPES: dict[str, type[polars.DataType]] = {
-    "key": polars.String,
-    "campaign_round": polars.Int64,
-    "instance": polars.Int64,
-    "position": polars.Int64,
-    "runtime": polars.String,
-    "runtime_reason": polars.String,
-    "vpn": polars.String,
-    "suite": polars.String,
-    "options": polars.String,
-    "outer_ip": polars.String,
-    "clients": polars.Int64,
-    "gateway_os": polars.String,
-    "host_os": polars.String,
-    "mtu": polars.Int64,
-    "transport": polars.String,
-    "ip": polars.String,
-    "profile": polars.String,
-    "payload_bytes": polars.Int64,
-    "rate": polars.String,
-    "direction": polars.String,
-    "streams": polars.Int64,
-    "content": polars.String,
-    "sending": polars.String,
-    "congestion_control": polars.String,
-    "load": polars.String,
-    "skipped": polars.String,
-    "trial": polars.Int64,
-    "status": polars.String,
-    "reason": polars.String,
-    "seconds": polars.Float64,
-    "metric": polars.String,
-    "node": polars.String,
-    "field": polars.String,
-    "value": polars.Float64,
-    "written_by": polars.String,
-    "file": polars.String,
-    "bytes": polars.Int64,
-    "setup_ms": polars.Float64,
-    "handshake_ms": polars.Float64,
-    **dict.fromkeys((column.name for column in fields(RekeyRecord)), polars.Float64),
-    "moment": polars.String,
-    "processors": polars.Int64,
-    "others": polars.Float64,
-    "stolen": polars.Float64,
-    "frequency_mhz": polars.Float64,
-    "temperature_c": polars.Float64,
-    "clock_step_ms": polars.Float64,
-    "clock_source": polars.String,
-    "started": polars.String,
-    "ended": polars.String,
-    "evidence": polars.String,
-    "log_tail": polars.String,
-    "superseded": polars.Int64,
-    "kind": polars.String,
-    "message": polars.String,
-    "advice": polars.String,
-}
-
-
-@dataclass(frozen=True)
-class OnePoint:
-    """The trials of one point, in the order of trials."""
-
-    point: Point
-    outline: polars.DataFrame
-    """One row per trial: trial, status, instance, campaign_round, and `place`, which stands for the levels of
-    its treatment and its runtime."""
-    places: polars.DataFrame
-    """`place`, runtime and the factors of `Treatment`; those of all points."""
-    metrics: Numbers
-    costs: Numbers
-
-    @property
-    def trials(self) -> polars.DataFrame:
-        """In long form, as `CampaignData.trials` has them."""
-        placed = self._placed()
-        measured = self.metrics.long(placed["trial"]).rename({"name": "metric"})
-        # A void trial has no number, and still has a row.
-        numbers = placed.join(measured, on="trial", how="left", maintain_order="left")
-        return polars.concat([_empty("metric", "value"), numbers], how="diagonal")
-
-    @property
-    def node_costs(self) -> polars.DataFrame:
-        """In long form, as `CampaignData.node_costs` has them."""
-        placed = self._placed()
-        spent = placed.join(self.costs.long(placed["trial"]), on="trial", maintain_order="left")
-        return polars.concat([_empty("node", "field", "value"), spent], how="diagonal")
-
-    def levels(self, rows: polars.DataFrame) -> polars.DataFrame:
-        """Rows with a `place`, with all levels of its cell in its stead."""
-        levels = [
-            polars.lit(level, dtype=_TYPES[factor]).alias(factor)
-            for factor, level in self.point.model_dump().items()
-        ]
-        placed = rows.join(self.places, on="place", how="left", maintain_order="left")
-        return placed.drop("place").with_columns(levels)
-
-    def _placed(self) -> polars.DataFrame:
-        return self.levels(self.outline).select(_LEVELS)
 
 
 class CampaignData:
@@ -182,13 +81,13 @@ class CampaignData:
     def calibrations(self) -> tuple[CalibrationRecord, ...]:
         """What the load generators themselves could do when the campaign began."""
         rows = self._connection.execute(
-            f"SELECT host_os, mtu, metrics, reason, {', '.join(_POINT)} FROM calibration ORDER BY id"
+            f"SELECT host_os, mtu, metrics, reason, {', '.join(POINT)} FROM calibration ORDER BY id"
         )
         return tuple(
             CalibrationRecord(
                 host_os,
                 mtu,
-                Point.model_validate(dict(zip(_POINT, levels, strict=True))),
+                Point.model_validate(dict(zip(POINT, levels, strict=True))),
                 msgspec.json.decode(metrics, type=dict[str, float]),
                 reason,
             )
@@ -199,12 +98,12 @@ class CampaignData:
         """What the cryptography of tunnels takes alone."""
         columns = "runtime, encryption, integrity, implementation, ns_per_packet, ns_per_byte, reason"
         rows = self._connection.execute(
-            f"SELECT {columns}, {', '.join(_TREATMENT)} FROM cryptography ORDER BY id"
+            f"SELECT {columns}, {', '.join(TREATMENT)} FROM cryptography ORDER BY id"
         )
-        levels = len(_TREATMENT)
+        levels = len(TREATMENT)
         return tuple(
             CryptographyRecord(
-                Treatment.model_validate(dict(zip(_TREATMENT, row[-levels:], strict=True))), *row[:-levels]
+                Treatment.model_validate(dict(zip(TREATMENT, row[-levels:], strict=True))), *row[:-levels]
             )
             for row in rows
         )
@@ -224,9 +123,7 @@ class CampaignData:
 
     def cells(self) -> polars.DataFrame:
         """One row per cell of the study: key, its levels, and `skipped`, the reason if it isn't measured."""
-        return self._frame(
-            f"SELECT key, {', '.join([*_TREATMENT, *_POINT])}, skipped FROM cell ORDER BY rowid"
-        )
+        return self._frame(f"SELECT key, {', '.join([*TREATMENT, *POINT])}, skipped FROM cell ORDER BY rowid")
 
     def instances(self) -> polars.DataFrame:
         """One row per instance in the order of their start; `evidence` is JSON of `Evidence`, or null.
@@ -234,7 +131,7 @@ class CampaignData:
         `superseded`: the instance was interrupted and has been run again, so that its trials don't count.
         """
         frame = self._frame(
-            f"SELECT id AS instance, campaign_round, position, {', '.join(_TREATMENT)}, runtime,"
+            f"SELECT id AS instance, campaign_round, position, {', '.join(TREATMENT)}, runtime,"
             " runtime_reason, status, reason, setup_ms, handshake_ms, started, ended, evidence, log_tail,"
             " id IN (SELECT instance FROM superseded) AS superseded FROM instance ORDER BY id"
         )
@@ -249,25 +146,22 @@ class CampaignData:
             return None
         return msgspec.json.decode(row[0], type=Evidence)
 
-    def by_point(self) -> Iterator[OnePoint]:
-        """The trials of one point after another, in the order of their first trial.
+    @cached_property
+    def outline(self) -> Outline:
+        """All trials that count, with numbers for levels."""
+        with translated_errors(self._path):
+            return read_outline(self._connection, _COUNTED)
 
-        All numbers are in memory once in compact form, and as long frames only those of one point: what
-        takes them one by one can do with any campaign.
+    def by_points(self) -> Iterator[SomePoints]:
+        """The trials of some points, of some others, and so on, in the order of their first trial.
+
+        All numbers are in memory once in compact form, and as long frames only those of some points: what
+        takes them one by one can do with any campaign. There is at least one part, which may be empty.
         """
         metrics = read_numbers(self._connection, "metric", ("name",))
         costs = read_numbers(self._connection, "node_cost", ("node", "field"))
-        levels = ("runtime", *_TREATMENT)
-        instances = self._frame(
-            f"SELECT id AS instance, campaign_round, {', '.join(levels)} FROM instance ORDER BY id"
-        )
-        places = instances.select(levels).unique(maintain_order=True).with_row_index("place")
-        placed = instances.join(places, on=levels, nulls_equal=True).select(
-            "instance", "campaign_round", "place"
-        )
-        for point, trials in read_trials(self._connection, _COUNTED):
-            outline = trials.join(placed, on="instance", how="left", maintain_order="left")
-            yield OnePoint(point, outline, places, metrics, costs)
+        for part in self.outline.parts():
+            yield SomePoints(part, metrics, costs)
 
     def has_trials(self) -> bool:
         """Whether there is any trial."""
@@ -279,8 +173,8 @@ class CampaignData:
         Columns: campaign_round, instance, runtime, the factors of `Treatment` and of `Point` (null where they
         don't apply), trial, status, metric, value. A void trial has one row without metric and value.
         """
-        parts = [point.trials for point in self.by_point()]
-        return polars.concat([_empty("metric", "value"), *parts]).sort("trial", "metric", maintain_order=True)
+        parts = [part.trials for part in self.by_points()]
+        return polars.concat(parts).sort("trial", "metric", maintain_order=True)
 
     def node_costs(self) -> polars.DataFrame:
         """Long format: the levels of `trials`, then node, field and value.
@@ -289,8 +183,8 @@ class CampaignData:
         `voluntary_switches` and `involuntary_switches` are context switches per second, and `queued` is
         seconds per second; `system_calls_per_packet` is a ratio.
         """
-        parts = [point.node_costs for point in self.by_point()]
-        return polars.concat([_empty("node", "field", "value"), *parts]).sort("trial", "node", "field")
+        parts = [part.node_costs for part in self.by_points()]
+        return polars.concat(parts).sort("trial", "node", "field")
 
     def void_trials(self) -> polars.DataFrame:
         """One row per void trial with its reason."""
@@ -312,15 +206,16 @@ class CampaignData:
         )
 
     def machine_states(self) -> polars.DataFrame:
-        """What the machine did besides the campaign: one row for each trial that counts, with the levels of
-        `trials` and the fields of `MachineStateRecord`, and rows without levels from before and after."""
-        columns = ", ".join(f"machine_state.{column.name}" for column in fields(MachineStateRecord))
-        return self._frame(
-            f"SELECT {_TRIAL_LEVELS}, {columns} FROM machine_state"
-            " LEFT JOIN trial ON trial.id = machine_state.trial"
-            " LEFT JOIN instance ON instance.id = trial.instance"
-            f" WHERE machine_state.trial IS NULL OR {_COUNTED} ORDER BY machine_state.id"
-        )
+        """What the machine did besides the campaign: one row for each trial that counts, and others without
+        levels from before and after.
+
+        Columns: the levels of `trials`, words as categories, and the fields of `MachineStateRecord`.
+        """
+        columns = [column.name for column in fields(MachineStateRecord)]
+        states = self._frame(f"SELECT trial, {', '.join(columns)} FROM machine_state ORDER BY id")
+        placed = states.join(self.outline.trials, on="trial", how="left", maintain_order="left")
+        counted = placed.filter(polars.col("trial").is_null() | polars.col("instance").is_not_null())
+        return self.outline.levels(counted).select(*LEVELS, *columns)
 
     def traffic_seconds(self) -> float | None:
         """For how long trials sent traffic, those of searches included; None where the plan doesn't say."""
@@ -338,7 +233,7 @@ class CampaignData:
         the fields of `RekeyRecord`."""
         columns = ", ".join(f"rekey.{column.name}" for column in fields(RekeyRecord))
         return self._frame(
-            f"SELECT rekey.instance, instance.runtime, {', '.join(f'instance.{it}' for it in _TREATMENT)},"
+            f"SELECT rekey.instance, instance.runtime, {', '.join(f'instance.{it}' for it in TREATMENT)},"
             f" {columns} FROM rekey JOIN instance ON instance.id = rekey.instance"
             " WHERE rekey.instance NOT IN (SELECT instance FROM superseded) ORDER BY rekey.instance"
         )
@@ -347,7 +242,7 @@ class CampaignData:
         """One row per warning: instance, trial or null, the factors of `Treatment`, kind, message, advice."""
         return self._frame(
             "SELECT warning.instance, warning.trial, "
-            f"{', '.join(f'instance.{level}' for level in _TREATMENT)}, warning.kind,"
+            f"{', '.join(f'instance.{level}' for level in TREATMENT)}, warning.kind,"
             " warning.message, warning.advice FROM warning JOIN instance ON instance.id = warning.instance"
             " WHERE warning.instance NOT IN (SELECT instance FROM superseded) ORDER BY warning.id"
         )
@@ -367,12 +262,7 @@ class CampaignData:
     def _frame(self, query: str) -> polars.DataFrame:
         with translated_errors(self._path):
             cursor = self._connection.execute(query)
-            schema = {column[0]: _TYPES[column[0]] for column in cursor.description}
-            return polars.DataFrame(cursor.fetchall(), schema=schema, orient="row")
-
-
-def _empty(*columns: str) -> polars.DataFrame:
-    return polars.DataFrame(schema={column: _TYPES[column] for column in (*_LEVELS, *columns)})
+            return read_frame(cursor, {column[0]: TYPES[column[0]] for column in cursor.description})
 
 
 def _read_campaign(connection: sqlite3.Connection, being_written: bool) -> CampaignRecord:
