@@ -36,6 +36,7 @@ def row(vpn: str, campaign_round: int, value: float | None, **changed: Any) -> R
         "content": None,
         "sending": None,
         "congestion_control": None,
+        "background": "none",
         "direction": "forward",
         "load": "engine",
         "trial": 1,

@@ -49,6 +49,7 @@ def test_each_generator_is_measured_as_fast_as_it_can_and_at_a_quiet_rate() -> N
         Cell(treatment=OPENVPN, point=point("tcp", 131_072)),
         Cell(treatment=OPENVPN, point=point("udp", 1400)),
         Cell(treatment=OPENVPN, point=point("udp", 1400, rate="50 Mbit/s")),
+        Cell(treatment=OPENVPN, point=point("udp", 1400).model_copy(update={"background": "tcp-both"})),
         Cell(treatment=OPENVPN, point=point("udp", 1400, load="iperf3"), skipped="it can't"),
         Cell(treatment=OPENVPN, point=point("icmp", 56)),
     ]

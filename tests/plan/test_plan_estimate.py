@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunnelbench.plan.estimate import (
+    BACKGROUND_SECONDS,
     REKEY_SECONDS,
     SYSTEM_CALLS_SECONDS,
     USUAL_DURATIONS,
@@ -63,6 +64,15 @@ def instance(vpn: str, runtime: Runtime, points: int) -> PlannedInstance:
 )
 def test_the_parts_are_added_up(instances: list[PlannedInstance], expected: Span) -> None:
     assert estimate(instances, METHOD, DURATIONS) == expected
+
+
+def test_a_background_takes_its_time() -> None:
+    alone = instance("open", "namespace", 2)
+    first, second = alone.points
+    beside = first.model_copy(update={"background": "tcp"})
+    loaded = alone.model_copy(update={"points": (beside, second)})
+    longer = estimate([loaded], METHOD, DURATIONS).usual - estimate([alone], METHOD, DURATIONS).usual
+    assert longer == BACKGROUND_SECONDS
 
 
 def test_new_keys_take_their_time() -> None:

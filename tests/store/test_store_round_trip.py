@@ -80,6 +80,7 @@ POINTS = st.builds(
     content=st.none() | TEXT,
     sending=st.none() | st.sampled_from(["batched", "per-packet", "segmented"]),
     congestion_control=st.none() | TEXT,
+    background=st.sampled_from(["none", "tcp", "tcp-reverse", "tcp-both"]),
     load=TEXT,
 )
 TRIALS = st.builds(
@@ -179,6 +180,7 @@ def test_the_columns_of_trials(tmp_path: Path) -> None:
                 "content",
                 "sending",
                 "congestion_control",
+                "background",
                 "load",
                 "trial",
                 "status",

@@ -46,7 +46,7 @@ def catalogue() -> Catalogue:
         Vpn("wireguard-go", "WireGuard (wireguard-go)", ("chacha20-poly1305",), encrypted=True),
     )
     loads = (
-        Load("engine", frozenset({"content", "sending"}), lambda _point, _socket: None),
+        Load("engine", frozenset({"content", "sending"}), lambda _point, _socket: None, keeps_time=True),
         Load("iperf3", frozenset(), _refused_by_iperf3),
         Load("ping", frozenset(), _refused_by_ping),
     )

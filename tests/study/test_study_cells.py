@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -10,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunnelbench.errors import UserError
-from tunnelbench.study.catalogue import Catalogue
+from tunnelbench.study.catalogue import Catalogue, Vpn
 from tunnelbench.study.cells import Cell, Treatment, expand
 from tunnelbench.study.model import About, Factors, Payloads, Rates, Study
 from tunnelbench.study.points import APPLIES, CHOSEN_BY_LOAD
-from tunnelbench.study.quantity import MAXIMUM, Bursts, SendingRate
+from tunnelbench.study.quantity import CAPACITY, MAXIMUM, Bursts, SendingRate
 
 
 def study_of(factors: Factors) -> Study:
@@ -127,6 +128,64 @@ def test_what_a_load_cannot_send_is_skipped_with_the_reason(catalogue: Catalogue
     assert skipped == [("engine", None), ("ping", "ping can't send tcp"), ("engine", None), ("ping", None)]
 
 
+def reasons_beside_a_stream(catalogue: Catalogue, **levels: object) -> set[str | None]:
+    factors = Factors.model_validate({"tunnel": ("open",), "background": ("none", "tcp"), **levels})
+    cells = expand(study_of(factors), catalogue)
+    assert all(cell.skipped is None for cell in cells if cell.point.background == "none")
+    return {cell.skipped for cell in cells if cell.point.background == "tcp"}
+
+
+PROBES = Rates(udp=(SendingRate(100, "packets/s"),), icmp=(SendingRate(10, "packets/s"),))
+
+
+def test_probes_are_measured_alone_and_beside_each_background(catalogue: Catalogue) -> None:
+    factors = Factors(
+        tunnel=("open",),
+        transport=("udp", "icmp", "tcp"),
+        profile=("constant", "request-response", "voip-g711"),
+        rate=PROBES,
+        background=("none", "tcp", "tcp-reverse", "tcp-both"),
+    )
+    cells = expand(study_of(factors), catalogue)
+    refused = {(c.point.transport, c.point.profile) for c in cells if c.skipped is not None}
+    assert refused == {("tcp", "constant")}
+    assert len(cells) == 4 * 6
+    keys = [cell.point.key for cell in cells if cell.point.transport == "icmp"]
+    assert keys == [
+        "icmp ipv4 payload=56 rate=10 packets/s engine",
+        "icmp ipv4 payload=56 rate=10 packets/s background=tcp engine",
+        "icmp ipv4 payload=56 rate=10 packets/s background=tcp-reverse engine",
+        "icmp ipv4 payload=56 rate=10 packets/s background=tcp-both engine",
+    ]
+    alone = {cell.point.without_background.key for cell in cells if cell.point.transport == "icmp"}
+    assert alone == {keys[0]}
+
+
+@pytest.mark.parametrize(
+    "levels", [{}, {"transport": ("udp",)}, {"transport": ("udp",), "rate": Rates(udp=(CAPACITY,))}]
+)
+def test_what_fills_the_path_by_itself_is_not_measured_beside_a_stream(
+    catalogue: Catalogue, levels: dict[str, object]
+) -> None:
+    (reason,) = reasons_beside_a_stream(catalogue, **levels)
+    assert reason is not None
+    assert reason.startswith("what fills the path by itself is not measured beside a background")
+
+
+def test_a_load_that_does_not_keep_time_has_no_background(catalogue: Catalogue) -> None:
+    reasons = reasons_beside_a_stream(catalogue, transport=("icmp",), load=("ping",))
+    assert reasons == {"ping can't be timed to run beside a background; the engine can"}
+
+
+def test_a_tunnel_without_tcp_has_no_background(catalogue: Catalogue) -> None:
+    datagrams = Vpn(
+        "datagrams", "Datagrams", ("none",), encrypted=False, carries=lambda _: frozenset({("udp", "ipv4")})
+    )
+    more = replace(catalogue, vpns={**catalogue.vpns, "datagrams": datagrams})
+    reasons = reasons_beside_a_stream(more, tunnel=("datagrams",), transport=("udp",), rate=PROBES)
+    assert reasons == {None, "Datagrams doesn't carry the TCP of a background over IPv4"}
+
+
 def test_keys_are_stable() -> None:
     cell = Cell.model_validate_json(
         '{"treatment": {"vpn": "openvpn", "suite": "aes-256-gcm", "mtu": 1500,'
@@ -203,6 +262,7 @@ factors_of_any_size = st.builds(
     content=some("random", "zeros", "./own"),
     sending=some("batched", "per-packet", "segmented"),
     congestion_control=st.none() | some("cubic", "reno"),
+    background=some("none", "tcp", "tcp-both"),
     load=some("engine", "iperf3", "ping"),
 )
 

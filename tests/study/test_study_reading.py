@@ -168,6 +168,13 @@ def test_unknown_tunnels(catalogue: Catalogue, tunnel: str, expected: str) -> No
         ('rate = ["1 every 1"]', "7: factors.rate[0]: '1' has no unit; write a duration"),
         ('rate = { tcp = ["max"] }', "7: factors.rate.tcp: unknown key 'tcp'. Did you mean 'icmp'?"),
         ('load = ["iperf3"]\n[socket]\nttl = 3', "7: factors.load[0]: iperf3 can't set socket.ttl"),
+        ('background = ["none", "tcp"]', "7: factors.background[1]: what fills the path by itself is not"),
+        ('transport = ["udp"]\nrate = ["capacity"]\nbackground = ["tcp"]', "9: factors.background[0]: what"),
+        ('background = ["tpc"]', "7: factors.background[0]: unknown level 'tpc'. Did you mean 'tcp'?"),
+        (
+            'transport = ["icmp"]\nload = ["engine", "ping"]\nbackground = ["tcp"]',
+            "8: factors.load[1]: ping can't be timed to run beside a background; the engine can",
+        ),
         ("[socket]\nttl = 0", "8: socket.ttl: must be greater than or equal to 1, not 0"),
         ("[socket]\ndscp = 64", "8: socket.dscp: must be less than or equal to 63, not 64"),
     ],

@@ -42,6 +42,7 @@ TRIALS = pl.Schema(
         "content": pl.String,
         "sending": pl.String,
         "congestion_control": pl.String,
+        "background": pl.String,
         "load": pl.String,
         "trial": pl.Int64,
         "status": pl.String,

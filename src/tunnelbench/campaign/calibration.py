@@ -124,7 +124,7 @@ def _as_fast_as_possible(point: Point) -> Point:
     rate = MAXIMUM if point.transport == "udp" else None
     return point.model_copy(
         update={"ip": "ipv4", "rate": rate, "direction": "forward", "congestion_control": None}
-    )
+    ).without_background
 
 
 def _of_any_size(point: Point) -> Point:

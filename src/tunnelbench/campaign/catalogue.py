@@ -78,4 +78,4 @@ def _load(driver: LoadDriver) -> Load:
         # A tool that lets payload be chosen takes any.
         return driver.refusal(traffic_of(point, socket, defaultdict(bytes)))
 
-    return Load(driver.name, driver.chooses, refusal, driver.speaks_socks)
+    return Load(driver.name, driver.chooses, refusal, driver.speaks_socks, driver.keeps_time)

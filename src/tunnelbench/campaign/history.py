@@ -68,8 +68,9 @@ def _samples(instances: polars.DataFrame, trials: polars.DataFrame, rekeying: fl
 
 
 def _beyond_traffic(trials: polars.DataFrame, method: Method) -> Span:
-    """Of trials that searched for nothing; as usual where there are none."""
-    plain = trials.filter(polars.col("rate").ne_missing(str(CAPACITY)))["seconds"].to_list()
+    """Of trials that searched for nothing and had nothing beside them; as usual where there are none."""
+    is_plain = polars.col("rate").ne_missing(str(CAPACITY)) & (polars.col("background") == "none")
+    plain = trials.filter(is_plain)["seconds"].to_list()
     return (
         span_of([max(0.0, seconds - method.trial) for seconds in plain]) if plain else USUAL_DURATIONS.trial
     )

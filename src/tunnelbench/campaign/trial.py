@@ -16,13 +16,14 @@ from tunnelbench.lab.lab import Lab
 from tunnelbench.lab.together import together
 from tunnelbench.lab.topology import Family, Site
 from tunnelbench.load import drivers
+from tunnelbench.load.background import bulk, measure_beside
 from tunnelbench.load.base import Endpoint, Measurement, Traffic, WindowPlan, Workload
 from tunnelbench.load.clients import all_clients
 from tunnelbench.store.model import TrialRecord, WarningRecord
 from tunnelbench.study.model import Method, Socket
 from tunnelbench.study.points import Point
 from tunnelbench.tunnels.base import Established
-from tunnelbench.tunnels.path import SERVICE_PORT, target
+from tunnelbench.tunnels.path import BACKGROUND_PORT, SERVICE_PORT, target
 
 
 @dataclass(frozen=True)
@@ -88,25 +89,35 @@ def _void(
 
 
 async def drive(bench: Bench, point: Point, method: Method, window: WindowPlan) -> Measurement:
-    """Drives the traffic of all clients at once, each to a port of its own on the server.
+    """Drives the traffic of all clients at once, each to a port of its own on the server, and its background.
 
     Raises NodeError or LoadError where it has no result.
     """
     clients = (
-        _drive_client(bench, client, SERVICE_PORT + number, point, method, window)
+        _drive_client(bench, client, number, point, method, window)
         for number, client in enumerate(bench.lab.topology.clients)
     )
     return all_clients(await together(*clients))
 
 
 async def _drive_client(
-    bench: Bench, client: Site, port: int, point: Point, method: Method, window: WindowPlan
+    bench: Bench, client: Site, number: int, point: Point, method: Method, window: WindowPlan
 ) -> Measurement:
-    server = bench.lab.topology.server
-    family = Family(point.ip)
     traffic = traffic_of(point, bench.socket, bench.contents, method.seed)
+    workload = _workload(bench, client, SERVICE_PORT + number, traffic, method)
+    driver, nodes = drivers()[point.load], bench.lab.nodes
+    ends = nodes[client.host], nodes[bench.lab.topology.server.host]
+    if point.background == "none":
+        return await driver.measure(*ends, workload, window)
+    stream = _workload(bench, client, BACKGROUND_PORT + number, bulk(point.background, point.ip), method)
+    return await measure_beside(stream, driver, *ends, workload, window)
+
+
+def _workload(bench: Bench, client: Site, port: int, traffic: Traffic, method: Method) -> Workload:
+    """Traffic between a client and a port of the server."""
+    server, family = bench.lab.topology.server, Family(traffic.ip)
     aim = target(bench.established, server, family, port)
-    workload = Workload(
+    return Workload(
         **{part.name: getattr(traffic, part.name) for part in fields(Traffic)},
         warm_up_s=method.warm_up_seconds,
         measure_s=method.window,
@@ -117,8 +128,6 @@ async def _drive_client(
         client_address=str(client.inside.address(family)),
         packet_log=bench.packets is not None,
     )
-    nodes = bench.lab.nodes
-    return await drivers()[point.load].measure(nodes[client.host], nodes[server.host], workload, window)
 
 
 class _Window:

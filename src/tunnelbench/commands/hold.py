@@ -140,7 +140,7 @@ def _hint(established: Established, lab: Lab) -> str | None:
     client, server = lab.sites
     listener = target(established, server, Family.IPV4)
     return (
-        f"only the iperf3 server's port is forwarded; reach it from {client.host} at "
+        f"single ports are forwarded; reach an iperf3 server's from {client.host} at "
         f"{listener.address} port {listener.port} instead of {server.host} port {SERVICE_PORT}"
     )
 

@@ -278,6 +278,11 @@ class LoadDriver(Protocol):
         """Whether its client can ask a SOCKS 5 proxy to connect (RFC 1928)."""
         ...
 
+    @property
+    def keeps_time(self) -> bool:
+        """Whether it sends exactly when it is to, warm-up and cool-down included."""
+        ...
+
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""
         ...

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
+from tunnelbench.load.background import OF_BACKGROUND
 from tunnelbench.load.base import LoadWarning, Measurement
 
-_SUMS = frozenset({"throughput", "offered", "packets_per_second", "retransmits", "transactions_per_second"})
+_SUMS = frozenset(
+    {"throughput", "offered", "packets_per_second", "retransmits", "transactions_per_second", *OF_BACKGROUND}
+)
 
 OF_CLIENTS = frozenset({"throughput_least", "throughput_most", "fairness"})
 """What the traffic of several clients has besides."""

@@ -58,6 +58,7 @@ class Ditg:
 
     chooses = frozenset[str]()
     speaks_socks = False
+    keeps_time = False
 
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""

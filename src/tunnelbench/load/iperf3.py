@@ -49,6 +49,7 @@ class Iperf3:
 
     chooses = frozenset[str]()
     speaks_socks = False
+    keeps_time = False
 
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""

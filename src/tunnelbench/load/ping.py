@@ -51,6 +51,7 @@ class Ping:
 
     chooses = frozenset[str]()
     speaks_socks = False
+    keeps_time = False
 
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""

@@ -14,6 +14,8 @@ REKEY_SECONDS = 10.0
 """What forcing new keys adds to an instance."""
 SYSTEM_CALLS_SECONDS = 1.5
 """Of traffic in which the system calls of a tunnel's programs are counted, once in a campaign."""
+BACKGROUND_SECONDS = 2.5
+"""What a background adds to a trial: it begins before the warm-up and ends after the cool-down."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ def estimate(instances: Iterable[PlannedInstance], method: Method, durations: Du
         own = durations.instance[instance.runtime]
         total += durations.instance_of.get((instance.treatment.vpn, instance.runtime), own)
         total += (durations.trial + _exactly(method.trial)) * len(instance.points)
+        backgrounds = sum(point.background != "none" for point in instance.points)
+        total += _exactly(BACKGROUND_SECONDS) * backgrounds
         searches = sum(point.rate == CAPACITY for point in instance.points)
         total += _search(method.capacity, durations.trial) * searches
         total += _exactly(REKEY_SECONDS if method.rekey else 0.0)

@@ -42,6 +42,7 @@ TYPES: dict[str, type[polars.DataType]] = {
     "content": polars.String,
     "sending": polars.String,
     "congestion_control": polars.String,
+    "background": polars.String,
     "load": polars.String,
     "skipped": polars.String,
     "trial": polars.Int64,

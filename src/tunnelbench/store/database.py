@@ -15,7 +15,7 @@ from tunnelbench.errors import UserError
 FILE_NAME = "campaign.sqlite"
 PACKETS_NAME = "campaign.packets"
 """The directory with the packet logs, beside the campaign's file."""
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 APPLICATION_ID = 0x74624E43  # "tbNC", the mark SQLite keeps in the header of the file
 
 _NO_SPACE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP}

@@ -14,6 +14,7 @@ from types import TracebackType
 import msgspec
 import polars
 
+from tunnelbench.plan.estimate import BACKGROUND_SECONDS
 from tunnelbench.store.columns import LEVELS, POINT, TREATMENT, TYPES, read_frame
 from tunnelbench.store.database import FILE_NAME, open_for_reading, translated_errors
 from tunnelbench.store.lock import is_being_written
@@ -218,15 +219,15 @@ class CampaignData:
         return self.outline.levels(counted).select(*LEVELS, *columns)
 
     def traffic_seconds(self) -> float | None:
-        """For how long trials sent traffic, those of searches included; None where the plan doesn't say."""
+        """For how long there was traffic, searches and backgrounds included; None where nothing says it."""
         each = self.campaign().plan.get("trial")
         if not isinstance(each, int | float):
             return None
         row = self._connection.execute(
-            "SELECT (SELECT count(*) FROM trial),"
+            "SELECT (SELECT count(*) FROM trial), (SELECT count(*) FROM trial WHERE background <> 'none'),"
             " (SELECT coalesce(sum(value), 0) FROM metric WHERE name = 'capacity_seconds')"
         ).fetchone()
-        return row[0] * each + row[1]
+        return row[0] * each + row[1] * BACKGROUND_SECONDS + row[2]
 
     def rekeys(self) -> polars.DataFrame:
         """One row per instance whose keys were changed: instance, runtime, the factors of `Treatment`, and

@@ -36,6 +36,7 @@ CREATE TABLE cell (
     content TEXT,
     sending TEXT CHECK (sending IN ('batched', 'per-packet', 'segmented')),
     congestion_control TEXT,
+    background TEXT NOT NULL CHECK (background IN ('none', 'tcp', 'tcp-reverse', 'tcp-both')),
     load TEXT NOT NULL,
     skipped TEXT
 ) STRICT;
@@ -61,6 +62,7 @@ CREATE TABLE calibration (
     content TEXT,
     sending TEXT CHECK (sending IN ('batched', 'per-packet', 'segmented')),
     congestion_control TEXT,
+    background TEXT NOT NULL CHECK (background IN ('none', 'tcp', 'tcp-reverse', 'tcp-both')),
     load TEXT NOT NULL,
     metrics TEXT NOT NULL CHECK (json_valid(metrics)),
     reason TEXT
@@ -127,6 +129,7 @@ CREATE TABLE trial (
     content TEXT,
     sending TEXT CHECK (sending IN ('batched', 'per-packet', 'segmented')),
     congestion_control TEXT,
+    background TEXT NOT NULL CHECK (background IN ('none', 'tcp', 'tcp-reverse', 'tcp-both')),
     load TEXT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('ok', 'void')),
     reason TEXT,

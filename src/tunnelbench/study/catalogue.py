@@ -89,6 +89,8 @@ class Load:
     """Why it can't drive some traffic; None where it can."""
     speaks_socks: bool = False
     """Whether it can send through a SOCKS 5 proxy."""
+    keeps_time: bool = False
+    """Whether it sends exactly when it is to, so that other traffic can be timed to run beside it."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from tunnelbench.study.catalogue import Catalogue
 from tunnelbench.study.correspondence import Selection
 from tunnelbench.study.fields import Frozen
-from tunnelbench.study.model import Factors, Study
+from tunnelbench.study.model import Factors, Socket, Study
 from tunnelbench.study.points import APPLIES, CHOSEN_BY_LOAD, Point
 from tunnelbench.study.quantity import SendingRate
 from tunnelbench.study.treatment import BASELINE_VPN, WRITTEN_IP, Treatment
@@ -42,7 +42,7 @@ def expand(study: Study, catalogue: Catalogue) -> tuple[Cell, ...]:
     doesn't have.
     """
     points = tuple(distinct_points(study.factors, catalogue))
-    refused = {point: catalogue.load(point.load).refusal(point, study.socket) for point in points}
+    refused = {point: _refusal(catalogue, point, study.socket) for point in points}
     cells = tuple(
         Cell(treatment=treatment, point=point, skipped=objection or refused[point] or reason)
         for treatment in _treatments(study, catalogue)
@@ -66,10 +66,33 @@ def _without(cells: tuple[Cell, ...], left_out: Sequence[Selection]) -> tuple[Ce
     return tuple(cell for cell in cells if cell in kept or (cell.treatment, cell.point) in related)
 
 
+def _refusal(catalogue: Catalogue, point: Point, socket: Socket) -> str | None:
+    """Why there can't be such traffic, whatever the tunnel."""
+    load = catalogue.load(point.load)
+    if refusal := load.refusal(point, socket):
+        return refusal
+    if point.background == "none":
+        return None
+    if point.question in ("throughput", "capacity"):
+        return _FILLS_THE_PATH
+    if not load.keeps_time:
+        return f"{load.name} can't be timed to run beside a background; the engine can"
+    return None
+
+
+_FILLS_THE_PATH = (
+    "what fills the path by itself is not measured beside a background: "
+    "take echo requests, transactions, or UDP at a rate"
+)
+
+
 def _not_carried(catalogue: Catalogue, treatment: Treatment, point: Point) -> str | None:
     vpn = catalogue.vpns[treatment.vpn]
-    if (point.transport, point.ip) not in vpn.carries(treatment):
+    carried = vpn.carries(treatment)
+    if (point.transport, point.ip) not in carried:
         return f"{vpn.title} doesn't carry {point.transport.upper()} over {WRITTEN_IP[point.ip]}"
+    if point.background != "none" and ("tcp", point.ip) not in carried:
+        return f"{vpn.title} doesn't carry the TCP of a background over {WRITTEN_IP[point.ip]}"
     if vpn.is_proxy and not catalogue.load(point.load).speaks_socks:
         return f"{vpn.title} is a proxy, and {point.load} doesn't speak SOCKS 5; the engine does"
     if point.ip == "ipv6" and treatment.mtu < _SMALLEST_IPV6_MTU:
@@ -146,6 +169,7 @@ def _combinations(factors: Factors, transport: Transport, profile: Profile) -> I
         "content": factors.content,
         "sending": factors.sending,
         "congestion_control": factors.congestion_control or (None,),
+        "background": factors.background,
         "load": factors.load,
     }
     for name, applies in APPLIES.items():

@@ -114,7 +114,7 @@ _NO_WIFI = "only the topology site-to-site has a hop of Wi-Fi, between host1 and
 
 _IN_QUESTION = (
     *("load", "profile", "streams", "direction", "content", "sending", "congestion_control"),
-    *("transport", "ip", "outer_ip", "clients", "mtu"),
+    *("background", "transport", "ip", "outer_ip", "clients", "mtu"),
 )
 
 

@@ -27,7 +27,14 @@ from tunnelbench.study.fields import (
     Tables,
 )
 from tunnelbench.study.quantity import CAPACITY, MAXIMUM, SendingRate
-from tunnelbench.study.vocabulary import Direction, InternetProtocol, RuntimeChoice, Sending, Transport
+from tunnelbench.study.vocabulary import (
+    Background,
+    Direction,
+    InternetProtocol,
+    RuntimeChoice,
+    Sending,
+    Transport,
+)
 
 Topology = Literal["site-to-site", "host-to-host", "remote-access"]
 CapacityRule = Literal["conditional", "kth", "rfc2544"]
@@ -134,6 +141,9 @@ class Factors(Frozen, frozen=True):
     """How datagrams are handed to the system: several in a call, one in a call, or cut up by it."""
     congestion_control: Levels[Name] | None = None
     """TCP congestion controls; the system's own where not given."""
+    background: Levels[Background] = ("none",)
+    """What fills the path beside the measured traffic: nothing, or one bulk TCP stream, which goes from host1
+    to host2 (`tcp`), from host2 to host1 (`tcp-reverse`), or both ways at the same time (`tcp-both`)."""
     load: Levels[Name] = ("engine",)
     """Programs that drive the traffic."""
     leave_out: Tables[Annotated[Selection, AfterValidator(known_selection)]] = ()

@@ -7,7 +7,14 @@ from typing import Literal
 
 from tunnelbench.study.fields import Frozen, SendingRateLevel
 from tunnelbench.study.quantity import CAPACITY, MAXIMUM
-from tunnelbench.study.vocabulary import Direction, InternetProtocol, Profile, Sending, Transport
+from tunnelbench.study.vocabulary import (
+    Background,
+    Direction,
+    InternetProtocol,
+    Profile,
+    Sending,
+    Transport,
+)
 
 Question = Literal["throughput", "capacity", "delay", "round trip", "transactions"]
 """What tells tunnels apart at a point."""
@@ -29,6 +36,8 @@ class Point(Frozen, frozen=True):
     sending: Sending | None = None
     congestion_control: str | None = None
     """None also where the system's own is used."""
+    background: Background = "none"
+    """What fills the path meanwhile."""
     load: str
 
     @property
@@ -61,12 +70,18 @@ class Point(Frozen, frozen=True):
             return "capacity"
         return "throughput" if self.rate == MAXIMUM else "delay"
 
+    @property
+    def without_background(self) -> Point:
+        """The same traffic with nothing beside it."""
+        return self.model_copy(update={"background": "none"})
+
 
 USUAL: Mapping[str, object] = {
     "streams": 1,
     "content": "random",
     "sending": "batched",
     "congestion_control": None,
+    "background": "none",
 }
 """The levels that go without saying."""
 

@@ -9,6 +9,9 @@ Transport = Literal["tcp", "udp", "icmp"]
 InternetProtocol = Literal["ipv4", "ipv6"]
 Direction = Literal["forward", "reverse", "both"]
 Sending = Literal["batched", "per-packet", "segmented"]
+Background = Literal["none", "tcp", "tcp-reverse", "tcp-both"]
+"""What fills the path beside the measured traffic: nothing, or one bulk TCP stream, which goes from host1 to
+host2, from host2 to host1, or both ways at the same time."""
 RuntimeChoice = Literal["auto", "namespace", "kernel"]
 
 

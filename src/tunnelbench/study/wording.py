@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import Bursts, Capacity, SendingRate
+from tunnelbench.study.vocabulary import Background
 
 _FACTORS = {
     "campaign_round": "round",
@@ -66,10 +69,12 @@ def point_title(point: Point) -> str:
 
     Levels that go without saying are left out.
     """
-    unusual = (_UNUSUAL[factor].format(level) for factor, level in point.unusual.items())
+    levels = ((factor, level) for factor, level in point.unusual.items() if factor != "background")
+    unusual = (_UNUSUAL[factor].format(level) for factor, level in levels)
     direction = {None: None, "both": "in both directions"}.get(point.direction, point.direction)
     over = f"{level_name(point.transport)} over {level_name(point.ip)}"
-    parts = [over, _traffic(point), *unusual, direction, point.load]
+    beside = None if point.background == "none" else background_words(point.background)
+    parts = [over, _traffic(point), *unusual, direction, beside, point.load]
     return ", ".join(part for part in parts if part is not None)
 
 
@@ -88,11 +93,23 @@ def pace(point: Point) -> list[str]:
             return [f"at {rate}"]
 
 
+def background_words(background: Background) -> str:
+    """What fills the path meanwhile: `alone`, `beside a TCP stream in reverse`."""
+    return _BACKGROUNDS[background]
+
+
 _UNUSUAL = {
     "streams": "{} streams",
     "content": "payload of {}",
     "sending": "sent {}",
     "congestion_control": "{} congestion control",
+}
+
+_BACKGROUNDS: Mapping[Background, str] = {
+    "none": "alone",
+    "tcp": "beside a TCP stream",
+    "tcp-reverse": "beside a TCP stream in reverse",
+    "tcp-both": "beside a TCP stream both ways",
 }
 
 

@@ -6,7 +6,9 @@ from tunnelbench.lab.topology import Family, Site
 from tunnelbench.tunnels.base import Established, Target
 
 SERVICE_PORT = 5201
-"""The port at which every load listens; the one that VPNs which forward single ports forward."""
+"""The port at which every load listens, with several clients the first of them."""
+BACKGROUND_PORT = 5301
+"""The same for bulk streams beside measured traffic. VPNs that forward single ports forward these two."""
 
 
 def target(established: Established, server: Site, family: Family, port: int = SERVICE_PORT) -> Target:

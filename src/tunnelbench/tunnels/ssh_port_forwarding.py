@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from tunnelbench.lab.topology import Family
 from tunnelbench.tunnels.base import Established, Gateway, Target, Variant
 from tunnelbench.tunnels.openssh import connect
-from tunnelbench.tunnels.path import SERVICE_PORT
+from tunnelbench.tunnels.path import BACKGROUND_PORT, SERVICE_PORT
 from tunnelbench.tunnels.ssh_stream import SshStream
 
 
@@ -23,7 +23,9 @@ class SshPortForwarding(SshStream):
         """Logs in, and listens on the left gateway's side of the host for each port and family."""
         listening = left.site.gateway_inside or left.site.inside
         forwards = {
-            (family, SERVICE_PORT): Target(listening.address(family), SERVICE_PORT) for family in Family
+            (family, port): Target(listening.address(family), port)
+            for family in Family
+            for port in (SERVICE_PORT, BACKGROUND_PORT)
         }
         forwarding = [
             f"LocalForward [{target.address}]:{target.port} [{right.site.inside.address(family)}]:{port}"

@@ -42,6 +42,7 @@ class Engine:
     programs = frozenset[str]()
     chooses = frozenset({"content", "sending"})
     speaks_socks = True
+    keeps_time = True
 
     def refusal(self, traffic: Traffic) -> str | None:
         """Why it can't make this traffic; None where it can."""
