@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tunnelbench.report.content import Content, Result, Section
@@ -30,6 +30,8 @@ class Comparison:
     """Tunnels that can't be told apart from the best: those of its tier."""
     lossy: tuple[Result, ...]
     """At a fixed rate: those that lose more than LARGEST_LOSS."""
+    alone: tuple[Result, ...] = ()
+    """Beside a background: plain IP, best and worst with nothing beside them."""
 
     @property
     def costs(self) -> tuple[Result, ...]:
@@ -43,18 +45,20 @@ def comparisons(content: Content) -> list[Comparison]:
     return [
         comparison
         for section in headline_sections(content.sections)
-        for comparison in _comparisons(section, _headline(section, content.sections))
+        for comparison in _comparisons(section, content.sections)
     ]
 
 
 def headline_sections(sections: Iterable[Section]) -> list[Section]:
-    """One section for each transport, profile and question: for UDP, at a fixed rate and as fast as possible.
+    """One section for each transport, profile, background and question.
 
-    It is the one with the highest rate, or in which most arrived per second without a tunnel.
+    For UDP one at a fixed rate, and one as fast as possible. It is the one with the highest rate, or in which
+    most arrived per second without a tunnel.
     """
-    best: dict[tuple[str, str, str], Section] = {}
+    best: dict[tuple[str, str, str, str], Section] = {}
     for section in sections:
-        kind = (section.point.transport, section.point.profile, section.point.question)
+        point = section.point
+        kind = (point.transport, point.profile, point.background, point.question)
         if kind not in best or _prominence(section) > _prominence(best[kind]):
             best[kind] = section
     return list(best.values())
@@ -80,22 +84,37 @@ def _headline(section: Section, sections: Iterable[Section]) -> str:
     )
 
 
-def _comparisons(section: Section, headline: str) -> Iterator[Comparison]:
+def _comparisons(section: Section, sections: Sequence[Section]) -> Iterator[Comparison]:
+    headline = _headline(section, sections)
     for runtime in dict.fromkeys(result.runtime for result in section.results):
         results = section.of_runtime(runtime)
         encrypted = [result for result in results if result.encrypted and result.ranking]
         if not encrypted:
             continue
         best, *others = encrypted
+        worst = others[-1] if others else None
+        plain = next((result for result in results if result.treatment == best.treatment.baseline), None)
         yield Comparison(
             headline=f"{headline}, {runtime_title(runtime)}",
             question=section.point.question,
             best=best,
-            worst=others[-1] if others else None,
-            plain=next((result for result in results if result.treatment == best.treatment.baseline), None),
+            worst=worst,
+            plain=plain,
             rivals=tuple(other.tunnel for other in others if _is_of_a_tier(best, other)),
             lossy=tuple(filter(_loses, encrypted)) if section.at_fixed_rate else (),
+            alone=tuple(other for one in (plain, best, worst) for other in _alone(one, sections)),
         )
+
+
+def _alone(loaded: Result | None, sections: Iterable[Section]) -> Iterator[Result]:
+    """The same without its background, where it has one and both were measured."""
+    if loaded is None or loaded.point.background == "none":
+        return
+    place = (loaded.treatment, loaded.runtime)
+    for section in sections:
+        if section.point == loaded.point.without_background:
+            results = (result for result in section.results if result.ranking)
+            yield from (result for result in results if (result.treatment, result.runtime) == place)
 
 
 def _loses(result: Result) -> bool:

@@ -206,9 +206,10 @@ def _sections(results: Iterable[Result]) -> tuple[Section, ...]:
     return tuple(Section(point, tuple(sorted(by_point[point], key=_best_first))) for point in points)
 
 
-def _place(point: Point) -> tuple[str, str, bool, str, int, str]:
-    is_named = point.profile != "constant"
-    return point.transport, point.ip, is_named, point.profile, point.payload_bytes or 0, point.key
+def _place(point: Point) -> tuple[str, str, bool, str, int, bool, str]:
+    is_named, is_loaded = point.profile != "constant", point.background != "none"
+    size = point.payload_bytes or 0
+    return point.transport, point.ip, is_named, point.profile, size, is_loaded, point.key
 
 
 def _best_first(result: Result) -> tuple[int, float]:

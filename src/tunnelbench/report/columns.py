@@ -98,6 +98,7 @@ def _by_delay(interval: str) -> list[Column]:
         *_related("latency_p50", "Ratio of p50 to plain IP", interval),
         Column("Jitter, ms", "last", _jitter),
         Column("Voice", "MOS", _median("mos")),
+        _background(),
         _loss(),
         _gateways(),
         _wire(),
@@ -118,6 +119,7 @@ def _by_round_trip(interval: str) -> list[Column]:
         *_ranked("round_trip_p50", "Round trip, ms", "p50", interval, milliseconds),
         Column("Round trip, ms", "p99", _median("round_trip_p99", milliseconds)),
         *_related("round_trip_p50", "Ratio of p50 to plain IP", interval),
+        _background(),
         _loss(),
         _gateways(),
         _wire(),
@@ -132,6 +134,7 @@ def _by_transactions(interval: str) -> list[Column]:
         *_related("transactions_per_second", "Ratio to plain IP", interval),
         *_times("round_trip", "Round trip, ms"),
         Column("To connect, ms", "p50", _median("connect_p50", milliseconds)),
+        _background(),
         _gateways(),
         _wire(),
         _counted(),
@@ -180,6 +183,10 @@ def _processor() -> list[Column]:
 
 def _gateways() -> Column:
     return Column("Gateways", "processor s/s", _of_gateways)
+
+
+def _background() -> Column:
+    return Column("Background", "Mbit/s", _median("background_throughput"))
 
 
 def _wire() -> Column:

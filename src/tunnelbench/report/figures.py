@@ -43,6 +43,8 @@ _QUANTILE_SHAPES = dict(
 
 _PANEL_WIDTH = 320
 _ROW_HEIGHT = 24
+_LANE_HEIGHT = 16
+"""Of one of several rows that a tunnel has."""
 
 Panel = altair.Chart | altair.LayerChart | altair.FacetChart
 Chart = altair.VConcatChart
@@ -139,11 +141,54 @@ def times(frame: polars.DataFrame, what: str) -> Chart:
     return _panels(frame.with_columns(quantile.replace_strict(QUANTILES), place), panel)
 
 
-def _panels(frame: polars.DataFrame, panel: Callable[[polars.DataFrame], Panel]) -> Chart:
+def loaded(frame: polars.DataFrame, what: str) -> Chart:
+    """Median and 99 % on a logarithmic axis, a row for each background.
+
+    Columns: tunnel, runtime, background (in words), quantile (`p50` or `p99`), value (ms, above 0).
+    """
+    backgrounds = frame["background"].unique(maintain_order=True).to_list()
+    colours = dict(zip(backgrounds, (_BLUE, _VERMILION, _ORANGE, _GREEN), strict=False))
+
+    def panel(rows: polars.DataFrame) -> Panel:
+        order = rows.group_by("tunnel").agg(polars.col("value").max()).sort("value", "tunnel")["tunnel"]
+        lanes = altair.YOffset("background:N", sort=backgrounds)
+        axis = altair.Axis(values=_round_values(rows["value"]), format="~f")
+        scale = altair.Scale(type="log", nice=False, padding=10)
+        horizontal = altair.X("value:Q", title=f"{what} in ms, logarithmic", axis=axis, scale=scale)
+        shapes = {QUANTILES[quantile]: _QUANTILE_SHAPES[QUANTILES[quantile]] for quantile in ("p50", "p99")}
+        points = (
+            _base(rows, order.to_list())
+            .mark_point(filled=True, size=60, opacity=1)
+            .encode(
+                x=horizontal,
+                yOffset=lanes,
+                color=altair.Color("background:N", scale=_scale(colours), title=None),
+                shape=altair.Shape(
+                    "quantile:N",
+                    scale=altair.Scale(domain=list(shapes), range=list(shapes.values())),
+                    title=None,
+                ),
+            )
+        )
+        spans = rows.group_by("tunnel", "background").agg(
+            low=polars.col("value").min(), high=polars.col("value").max()
+        )
+        span = _base(spans, order.to_list()).mark_rule(color=FAINT, strokeWidth=2)
+        return altair.layer(span.encode(x="low:Q", x2="high:Q", yOffset=lanes), points)
+
+    words = frame.with_columns(polars.col("quantile").replace_strict(QUANTILES))
+    return _panels(words, panel, _LANE_HEIGHT)
+
+
+def _panels(
+    frame: polars.DataFrame,
+    panel: Callable[[polars.DataFrame], Panel],
+    row_height: int = _ROW_HEIGHT,
+) -> Chart:
     runtimes = frame["runtime"].unique(maintain_order=True).sort(descending=True)
     charts = [
         panel(frame.filter(runtime=runtime)).properties(
-            width=_PANEL_WIDTH, height=altair.Step(_ROW_HEIGHT), title=panel_title(runtime)
+            width=_PANEL_WIDTH, height=altair.Step(row_height), title=panel_title(runtime)
         )
         for runtime in runtimes
     ]

@@ -106,6 +106,7 @@ def render(content: Content, illustrations: Illustrations) -> str:
         sentence=sentence,
         has_encrypted=any(result.encrypted for result in results),
         has_fixed_rates=any(section.at_fixed_rate for section in content.sections),
+        has_backgrounds=any(section.point.background != "none" for section in content.sections),
         has_kernels=any(result.runtime == "kernel" for result in results),
         has_rekeys=any(one.rekey or one.rekey_refusal for one in content.bringing),
         has_system_calls=any(one.why.system_calls_per_packet for one in content.explained),
@@ -191,14 +192,13 @@ def _table(section: Section) -> Table:
 
 def _contents(content: Content, illustrations: Illustrations) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that the page has, for who looks for one."""
-    has_figures = illustrations.over_payload or illustrations.of_suites or illustrations.of_points
     reproduction = content.reproduction
     listed = {
         ("answer", "Answer"): True,
         ("findings", "Findings"): reproduction,
         ("published", "Published values"): reproduction and reproduction.besides,
         ("results", "Results"): True,
-        ("figures", "Figures"): has_figures,
+        ("figures", "Figures"): illustrations.chapters,
         ("why", "Why"): content.explained,
         ("factors", "Factors"): content.effects,
         ("courses", "Over time"): content.courses,

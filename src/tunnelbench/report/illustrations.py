@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from tunnelbench.report.answers import headline_sections
+from tunnelbench.report.background_figures import background_figures, loads, loads_title
 from tunnelbench.report.beside_figures import beside_figures
 from tunnelbench.report.compression_figures import compression_figures
 from tunnelbench.report.content import Content
@@ -22,6 +23,7 @@ from tunnelbench.study.wording import point_title
 MOST_POINTS = 8
 """Points that have figures of their own, the headlines; all have tables."""
 MOST_FAMILIES = 12
+"""Of points that differ in their payload alone; as many that differ in their background alone."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Chapter:
 class Illustrations:
     """All figures of a report."""
 
+    of_backgrounds: tuple[Chapter, ...] = ()
     over_payload: tuple[Chapter, ...] = ()
     of_suites: tuple[Chapter, ...] = ()
     of_points: tuple[Chapter, ...] = ()
@@ -44,9 +47,14 @@ class Illustrations:
     why: tuple[Drawing, ...] = ()
 
     @property
+    def chapters(self) -> tuple[Chapter, ...]:
+        """Those of measured results."""
+        return (*self.of_backgrounds, *self.over_payload, *self.of_suites, *self.of_points)
+
+    @property
     def all(self) -> Iterator[Drawing]:
         """Every drawing, each name once."""
-        for chapter in (*self.over_payload, *self.of_suites, *self.of_points):
+        for chapter in self.chapters:
             yield from chapter.drawings
         yield from self.beside
         yield from self.why
@@ -56,7 +64,9 @@ def illustrate(content: Content) -> Illustrations:
     """The figures for which there are numbers, in the forms that published evaluations use."""
     headlines = headline_sections(content.sections)[:MOST_POINTS]
     lines = islice(families(content.sections), MOST_FAMILIES)
+    loaded = islice(loads(content.sections), MOST_FAMILIES)
     return Illustrations(
+        of_backgrounds=_chapters((loads_title(some), background_figures(some)) for some in loaded),
         over_payload=_chapters((family_title(family.point), family_figures(family)) for family in lines),
         of_suites=_chapters(
             (
