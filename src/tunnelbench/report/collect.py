@@ -222,7 +222,9 @@ def _best_first(result: Result) -> tuple[int, float]:
 def _proofs(instances: polars.DataFrame) -> dict[Place, Proof]:
     evidence, proven = polars.col("evidence"), polars.col("status") == "proven"
     seen = (proven | (polars.col("status") == "interrupted")) & evidence.is_not_null()
-    grouped = instances.filter(polars.col("superseded").not_()).group_by(*TREATMENT, "runtime")
+    grouped = instances.filter(polars.col("superseded").not_()).group_by(
+        *TREATMENT, "runtime", maintain_order=True
+    )
     rows = grouped.agg(
         proven=seen.sum(),
         instances=polars.len(),

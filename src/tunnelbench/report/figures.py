@@ -132,7 +132,9 @@ def times(frame: polars.DataFrame, what: str) -> Chart:
                 shape=altair.Shape("quantile:N", scale=shapes, title=None),
             )
         )
-        spans = rows.group_by("tunnel").agg(low=polars.col("value").min(), high=polars.col("value").max())
+        spans = rows.group_by("tunnel", maintain_order=True).agg(
+            low=polars.col("value").min(), high=polars.col("value").max()
+        )
         span = _base(spans, order).mark_rule(color=FAINT, strokeWidth=2).encode(x="low:Q", x2="high:Q")
         return altair.layer(span, points)
 
