@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from altair.utils.schemapi import debug_mode
+
 from tunnelbench.report.answers import headline_sections
 from tunnelbench.report.background_figures import background_figures, loads, loads_title
 from tunnelbench.report.beside_figures import beside_figures
@@ -62,6 +64,12 @@ class Illustrations:
 
 def illustrate(content: Content) -> Illustrations:
     """The figures for which there are numbers, in the forms that published evaluations use."""
+    # To check each part of what is drawn here, as tests do, would take longer than to draw it.
+    with debug_mode(False):
+        return _illustrated(content)
+
+
+def _illustrated(content: Content) -> Illustrations:
     headlines = headline_sections(content.sections)[:MOST_POINTS]
     lines = islice(families(content.sections), MOST_FAMILIES)
     loaded = islice(loads(content.sections), MOST_FAMILIES)
