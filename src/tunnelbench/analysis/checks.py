@@ -170,7 +170,8 @@ def _thinned(values: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
     if array.size <= MOST_TIMES:
         return array
-    return np.array([part.mean() for part in np.array_split(array, MOST_TIMES)])
+    begins = np.arange(MOST_TIMES) * array.size // MOST_TIMES
+    return np.add.reduceat(array, begins) / np.diff(begins, append=array.size)
 
 
 def _cell(row: Mapping[str, Any]) -> MeasuredCell:

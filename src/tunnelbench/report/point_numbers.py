@@ -62,17 +62,18 @@ def numbers_of_points(some: SomePoints, asked: polars.DataFrame, keep: Collectio
     names = [name for (name,) in some.metrics.names]
     measured = some.metrics.of(outline.trials["trial"])
     spent = some.costs.of(outline.trials["trial"])
-    values = _instance_values(outline, names, measured)
+    instances = _Instances.of(outline)
+    values = instances.values(names, measured)
     answers = values.join(
         asked, left_on=("point", "metric"), right_on=("point", "answer"), how="semi", maintain_order="left"
     )
     summary = _summary(values, _MEANS_OF)
     return PointNumbers(
         summary=without_idle_ratios(summary, asked.filter(question="delay")["point"]),
-        processor=_summary(_instance_values(outline, *processor_totals(some.costs.names, spent)), ()),
-        switches=_per_node(some, spent, _SWITCHES),
-        queued=_per_node(some, spent, ("queued",)),
-        system_calls=_per_node(some, spent, ("system_calls_per_packet",)),
+        processor=_summary(instances.values(*processor_totals(some.costs.names, spent)), ()),
+        switches=_per_node(instances, some.costs.names, spent, _SWITCHES),
+        queued=_per_node(instances, some.costs.names, spent, ("queued",)),
+        system_calls=_per_node(instances, some.costs.names, spent, ("system_calls_per_packet",)),
         statuses=outline.trials.select(*_CELL, "status").unique(),
         typical=_typical(outline, asked, names, measured),
         answers=answers,
@@ -118,30 +119,44 @@ def asked_at(points: polars.DataFrame) -> polars.DataFrame:
     )
 
 
-def _instance_values(outline: Outline, names: Sequence[str], measured: Matrices) -> polars.DataFrame:
-    """As `frames.instance_values`, from `[trial, name]`; with `place`, `point`, `vpn` and `lab` for levels.
+@dataclass(frozen=True)
+class _Instances:
+    """The instances of some points, whose trials are averaged first."""
 
-    What shares a `lab` can have a baseline in common.
-    """
-    numbered = outline.trials.with_row_index("row").filter(polars.col("status") == "ok")
-    trials = numbered.sort("point", "instance", maintain_order=True)
-    measured = measured[trials["row"].to_numpy()]
-    owners = trials.select("point", "instance").to_numpy()
-    begins = np.flatnonzero(np.diff(owners, axis=0, prepend=-1).any(axis=1))
-    counts = np.add.reduceat(~np.isnan(measured), begins, dtype=np.uint32)
-    sums = np.add.reduceat(np.nan_to_num(measured), begins)
-    rows, columns = np.nonzero(counts)
-    category = polars.Series("metric", names, polars.Categorical)
-    counted = counts[rows, columns]
-    return (
-        trials.select("campaign_round", "instance", *_CELL)[begins[rows]]
-        .with_columns(
-            category.gather(columns),
+    trials: NDArray[np.intp]
+    """Rows of the trials that count, those of one instance and point together."""
+    begins: NDArray[np.intp]
+    """Where in these each instance begins."""
+    levels: polars.DataFrame
+    """Of each instance: campaign_round, instance, place, point, `vpn`, and `lab`: what shares one can have a
+    baseline in common."""
+
+    @classmethod
+    def of(cls, outline: Outline) -> _Instances:
+        numbered = outline.trials.with_row_index("row").filter(polars.col("status") == "ok")
+        trials = numbered.sort("point", "instance", maintain_order=True)
+        owners = trials.select("point", "instance").to_numpy()
+        begins = np.flatnonzero(np.diff(owners, axis=0, prepend=-1).any(axis=1))
+        levels = trials.select("campaign_round", "instance", *_CELL)[begins]
+        labs = _labs(outline.places)
+        return cls(
+            trials["row"].to_numpy().astype(np.intp),
+            begins,
+            levels.join(labs, on="place", how="left", maintain_order="left"),
+        )
+
+    def values(self, names: Sequence[str], measured: Matrices) -> polars.DataFrame:
+        """As `frames.instance_values`, from `[trial, name]`, with the columns of `levels`."""
+        ordered = measured[self.trials]
+        counts = np.add.reduceat(~np.isnan(ordered), self.begins, dtype=np.uint32)
+        sums = np.add.reduceat(np.nan_to_num(ordered), self.begins)
+        rows, columns = np.nonzero(counts)
+        counted = counts[rows, columns]
+        return self.levels[rows].with_columns(
+            polars.Series("metric", names, polars.Categorical).gather(columns),
             polars.Series("value", sums[rows, columns] / counted, polars.Float64),
             polars.Series("n_trials", counted, polars.UInt32),
         )
-        .join(_labs(outline.places), on="place", how="left", maintain_order="left")
-    )
 
 
 def _labs(places: polars.DataFrame) -> polars.DataFrame:
@@ -154,15 +169,17 @@ def _summary(values: polars.DataFrame, means_of: Collection[str]) -> polars.Data
     return summarise_values(values, means_of=means_of, cell=_CELL, pairing=_PAIRING)
 
 
-def _per_node(some: SomePoints, spent: Matrices, fields: Collection[str]) -> polars.DataFrame:
+def _per_node(
+    instances: _Instances, names: Sequence[Sequence[str]], spent: Matrices, fields: Collection[str]
+) -> polars.DataFrame:
     """Medians over instances of the sum of some fields."""
-    kinds = [(node, place) for place, (node, field) in enumerate(some.costs.names) if field in fields]
+    kinds = [(node, place) for place, (node, field) in enumerate(names) if field in fields]
     nodes = list(dict.fromkeys(node for node, _ in kinds))
     counts = np.full((len(spent), len(nodes)), np.nan)
     for column, node in enumerate(nodes):
         own = spent[:, [place for of, place in kinds if of == node]]
         counts[:, column] = np.where(np.isnan(own).all(axis=1), np.nan, np.nansum(own, axis=1))
-    values = _instance_values(some.outline, nodes, counts)
+    values = instances.values(nodes, counts)
     return values.group_by(*_CELL, polars.col("metric").alias("node"), maintain_order=True).agg(
         polars.col("value").median()
     )
