@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from synthetic_campaign import STARTED, begin, campaign_record, evidence_of
 
+from tunnelbench.plan.estimate import BACKGROUND_SECONDS
 from tunnelbench.report.answers import comparisons, headline_sections
 from tunnelbench.report.background_figures import background_figures, loads
 from tunnelbench.report.collect import collect
@@ -41,9 +42,9 @@ DELAYS: dict[Treatment, tuple[float, float]] = {OPEN: (0.1, 40.0), SHORT: (0.2, 
 
 
 @pytest.fixture(scope="module")
-def content(tmp_path_factory: pytest.TempPathFactory) -> Content:
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One round of three treatments, each at two points and, with echo requests, at one that has no pair."""
-    directory: Path = tmp_path_factory.mktemp("background")
+    directory = tmp_path_factory.mktemp("background")
     points = (LOADED, QUIET, ECHO)
     cells = [Cell(treatment=treatment, point=point) for treatment in DELAYS for point in points]
     with CampaignStore.create(directory, campaign_record(), cells) as store:
@@ -59,7 +60,13 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> Content:
                 store.add_trial(instance, TrialRecord(position, point, STARTED, 1.0, metrics=metrics))
             store.end_instance(instance, "proven")
         store.finish("finished", "done")
-    with CampaignData(directory) as data:
+    return directory
+
+
+@pytest.fixture(scope="module")
+def content(campaign: Path) -> Content:
+    """What its report says."""
+    with CampaignData(campaign) as data:
         return collect(data)
 
 
@@ -123,3 +130,8 @@ def test_one_figure_shows_each_tunnel_alone_and_beside_the_stream(content: Conte
     assert chapter.title == point_title(QUIET)
     assert chapter.drawings[0].name == drawing.name
     assert drawing.name in {one.name for one in illustrate(content).all}
+
+
+def test_the_streams_own_time_is_traffic_too(campaign: Path) -> None:
+    with CampaignData(campaign) as data:
+        assert data.traffic_seconds() == 9 * 5.0 + 3 * BACKGROUND_SECONDS

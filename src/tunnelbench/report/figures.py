@@ -164,7 +164,9 @@ def loaded(frame: polars.DataFrame, what: str) -> Chart:
             .encode(
                 x=horizontal,
                 yOffset=lanes,
-                color=altair.Color("background:N", scale=_scale(colours), title=None),
+                color=altair.Color(
+                    "background:N", scale=_scale(colours), title=None, legend=altair.Legend(columns=2)
+                ),
                 shape=altair.Shape(
                     "quantile:N",
                     scale=altair.Scale(domain=list(shapes), range=list(shapes.values())),
@@ -172,7 +174,7 @@ def loaded(frame: polars.DataFrame, what: str) -> Chart:
                 ),
             )
         )
-        spans = rows.group_by("tunnel", "background").agg(
+        spans = rows.group_by("tunnel", "background", maintain_order=True).agg(
             low=polars.col("value").min(), high=polars.col("value").max()
         )
         span = _base(spans, order.to_list()).mark_rule(color=FAINT, strokeWidth=2)
