@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from tunnelbench.lab.connection import StartPassedError
+
 OutcomeT = TypeVar("OutcomeT")
 
 
@@ -77,12 +79,17 @@ class FakeTrafficNode:
     process: FakeProcess = field(default_factory=FakeProcess)
     times: list[int] = field(default_factory=lambda: [1_000_000])
     """What its clock shows at each look; the last again and again."""
+    misses: int = 0
+    """So many jobs come too late at first."""
     jobs: list[msgspec.Struct] = field(default_factory=list[msgspec.Struct])
     handles: list[FakeHandle[object]] = field(default_factory=list[FakeHandle[object]])
     commands: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
 
     async def start_traffic(self, job: msgspec.Struct, outcome_type: type[OutcomeT]) -> FakeHandle[OutcomeT]:
         self.jobs.append(job)
+        if self.misses > 0:
+            self.misses -= 1
+            raise StartPassedError("the node was not ready")
         result = self.outcomes.get(outcome_type, FakeNodeError(f"no {outcome_type.__name__}"))
         assert isinstance(result, outcome_type | Exception)
         handle = FakeHandle[OutcomeT](self.port, result)

@@ -328,6 +328,26 @@ async def test_a_failed_end_ends_the_trial_and_stops_the_other() -> None:
     assert [handle.stopped for handle in [*client.handles, *server.handles]] == [True, True]
 
 
+async def test_a_start_that_was_missed_is_planned_again_with_more_time() -> None:
+    client, server = nodes()
+    client.misses = 1
+    openings: list[float] = []
+    await DRIVER.measure(client, server, UDP, lambda opens_in, _lasts: openings.append(opens_in))
+    first, second = openings
+    assert second > first
+    assert [handle.stopped for handle in server.handles] == [True, True]
+
+
+async def test_clients_that_start_together_have_one_start_with_time_for_all() -> None:
+    client, server = nodes()
+    client.misses = 1
+    openings: list[float] = []
+    together = replace(UDP, together=True)
+    with pytest.raises(LoadError, match="not ready in time"):
+        await DRIVER.measure(client, server, together, lambda opens_in, _lasts: openings.append(opens_in))
+    assert len(openings) == 1
+
+
 async def test_a_client_that_does_not_connect_leaves_no_listener() -> None:
     client, server = tcp_nodes(FakeNodeError("refused"), TcpListened(0, 0, RECEIVER))
     with pytest.raises(FakeNodeError, match="refused"):

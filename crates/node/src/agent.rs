@@ -138,6 +138,9 @@ impl Agent {
             Request::WriteFile(file) => done(write_file(&file)),
             Request::ConfigureNetwork { operations } => done(network::configure(&operations)),
             Request::ReadCounters {} => Answer::Counters(counters::read()),
+            Request::ReadInterfaces {} => Answer::Interfaces {
+                interfaces: counters::read_interfaces(),
+            },
             Request::StartCapture {
                 interface,
                 markers,
@@ -176,8 +179,7 @@ impl Agent {
             let running = match traffic::start(job) {
                 Ok(running) => running,
                 Err(error) => {
-                    let message = error.to_string();
-                    outbox.answer(Some(id), Answer::Error { message });
+                    outbox.answer(Some(id), not_started(&error));
                     return;
                 }
             };
@@ -213,6 +215,15 @@ impl Agent {
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn not_started(error: &traffic::TrafficError) -> Answer {
+    match error {
+        traffic::TrafficError::StartPassed { by } => Answer::StartPassed { by: *by },
+        other => Answer::Error {
+            message: other.to_string(),
+        },
+    }
 }
 
 fn done(result: Result<(), String>) -> Answer {

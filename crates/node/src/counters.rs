@@ -1,4 +1,4 @@
-//! Reads what the kernel counts: interfaces, protocols, processor time.
+//! Reads what the kernel counts: traffic of interfaces, processor time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,19 +7,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::protocol::{Counters, InterfaceCounters, KernelTime, ProcessorTime};
 
-/// Everything at this moment; what the kernel does not tell is left out.
+/// Processor time at this moment; what the kernel does not tell is left out.
 pub fn read() -> Counters {
-    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let mut protocols = protocol_table(&text("/proc/net/snmp"));
-    protocols.extend(protocol_table(&text("/proc/net/netstat")));
-    protocols.extend(plain_table(&text("/proc/net/snmp6")));
     Counters {
         clock: realtime(),
-        interfaces: interfaces(&text("/proc/net/dev")),
-        protocols,
         processes: processes(),
         kernel: kernel_time(&text("/proc/stat"), ticks_per_second()),
     }
+}
+
+/// Traffic so far, by interface.
+pub fn read_interfaces() -> BTreeMap<String, InterfaceCounters> {
+    interfaces(&text("/proc/net/dev"))
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
 }
 
 /// The realtime clock in nanoseconds since the epoch.
@@ -60,35 +63,6 @@ fn interfaces(text: &str) -> BTreeMap<String, InterfaceCounters> {
             };
             Some((name.trim().to_owned(), counters))
         })
-        .collect()
-}
-
-/// Tables of the form `Udp: NameA NameB` followed by `Udp: 1 2`.
-fn protocol_table(text: &str) -> BTreeMap<String, u64> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut table = BTreeMap::new();
-    for pair in lines.chunks_exact(2) {
-        let (Some((protocol, names)), Some((_, values))) =
-            (pair[0].split_once(':'), pair[1].split_once(':'))
-        else {
-            continue;
-        };
-        for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
-            if let Ok(value) = value.parse::<u64>()
-                && value > 0
-            {
-                table.insert(format!("{protocol}.{name}"), value);
-            }
-        }
-    }
-    table
-}
-
-fn plain_table(text: &str) -> BTreeMap<String, u64> {
-    text.lines()
-        .filter_map(|line| line.split_once(char::is_whitespace))
-        .filter_map(|(name, value)| Some((name.to_owned(), value.trim().parse().ok()?)))
-        .filter(|(_, value)| *value > 0)
         .collect()
 }
 
@@ -253,21 +227,10 @@ mod tests {
         assert!((time.user - 1.0).abs() < 1e-9);
     }
 
-    #[test]
-    fn protocol_tables_pair_names_with_values() {
-        let table = protocol_table(
-            "Udp: InDatagrams NoPorts\nUdp: 5 0\nTcp: RtoMin MaxConn\nTcp: 200 -1\n",
-        );
-        assert_eq!(table.get("Udp.InDatagrams"), Some(&5));
-        assert_eq!(table.len(), 2);
-    }
-
     proptest! {
         #[test]
         fn no_text_makes_them_panic(text in ".{0,300}") {
             interfaces(&text);
-            protocol_table(&text);
-            plain_table(&text);
             process_time(&text, 100.0);
             queued(&text);
             kernel_time(&text, 100.0);

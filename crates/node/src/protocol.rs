@@ -57,8 +57,10 @@ pub enum Request {
     WriteFile(NewFile),
     /// Change links, addresses and routes, in order.
     ConfigureNetwork { operations: Vec<NetworkOperation> },
-    /// Interface, protocol and processor counters.
+    /// Processor time.
     ReadCounters {},
+    /// What has passed the interfaces: quick, since traffic is about to start or has just ended.
+    ReadInterfaces {},
     /// Count what passes an interface, and search it for markers.
     StartCapture {
         interface: String,
@@ -182,6 +184,9 @@ pub enum Answer {
         truncated: bool,
     },
     Counters(Counters),
+    Interfaces {
+        interfaces: BTreeMap<String, InterfaceCounters>,
+    },
     CaptureStarted {
         capture: u32,
     },
@@ -189,6 +194,10 @@ pub enum Answer {
     TrafficStarted {
         traffic: u32,
         port: Option<u16>,
+    },
+    /// A traffic job was ready only so long after its start, nanoseconds.
+    StartPassed {
+        by: i64,
     },
 }
 
@@ -224,14 +233,11 @@ pub enum Event {
     TrafficFailed { traffic: u32, message: String },
 }
 
-/// All counters of a node at one moment.
+/// Processor time of a node up to one moment.
 #[derive(Debug, Serialize)]
 pub struct Counters {
     /// Realtime clock at the reading, nanoseconds.
     pub clock: i64,
-    pub interfaces: BTreeMap<String, InterfaceCounters>,
-    /// `Udp.InErrors` and the like, from the kernel's protocol tables.
-    pub protocols: BTreeMap<String, u64>,
     /// All processes of this node, living and dead.
     pub processes: ProcessorTime,
     /// The whole kernel that the node runs on, with interrupts.

@@ -63,7 +63,7 @@ async def count_wire(lab: Lab, direction: Direction | None) -> WireCount:
 
 
 async def _count_sent(lab: Lab, end: LinkEnd) -> WireCount:
-    counters = (await lab.nodes[end.node].counters()).interfaces[end.interface]
+    counters = (await lab.nodes[end.node].interfaces())[end.interface]
     return WireCount(counters.sent_bytes, counters.sent_packets)
 
 

@@ -2,7 +2,7 @@
 
 The kernel counts them, at its tracepoint `raw_syscalls:sys_enter` (perf_event_open(2)), and stops no program
 as ptrace would. While it counts, every system call of the machine takes a little longer: so that is done in a
-second of traffic of its own, right after a trial, of which no other number is kept.
+moment of traffic of its own, right after a trial, of which no other number is kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tunnelbench.study.points import Point
 FIELD = "system_calls_per_packet"
 """Name among the costs of a node."""
 
-_TIMES = {"trial": SYSTEM_CALLS_SECONDS, "warm_up": 0.5, "cool_down": 0.0}
+_TIMES = {"trial": SYSTEM_CALLS_SECONDS, "warm_up": 0.3, "cool_down": 0.0}
 """Seconds."""
 _TRACEPOINTS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _NUMBERS = {"x86_64": 298, "aarch64": 241}
@@ -72,13 +72,14 @@ async def with_system_calls(bench: Bench, trial: TrialRecord, method: Method) ->
     counting: list[asyncio.Task[Mapping[str, float]]] = []
 
     def window(opens_in: float, lasts: float) -> None:
-        if not counting:
-            counting.append(asyncio.create_task(_count(bench, trial, opens_in, lasts)))
+        for task in counting:
+            task.cancel()
+        counting.append(asyncio.create_task(_count(bench, trial, opens_in, lasts)))
 
     short = method.model_copy(update=_TIMES)
     try:
         await drive(replace(bench, packets=None), trial.point, short, window)
-        found = await counting[0]
+        found = await counting[-1]
     except (NodeError, UserError, OSError):
         for task in counting:
             task.cancel()

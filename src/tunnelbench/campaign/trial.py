@@ -126,6 +126,7 @@ def _workload(bench: Bench, client: Site, port: int, traffic: Traffic, method: M
         connect=Endpoint(str(aim.address), aim.port),
         proxy=Endpoint(str(aim.proxy.address), aim.proxy.port) if aim.proxy else None,
         client_address=str(client.inside.address(family)),
+        together=len(bench.lab.topology.clients) > 1,
         packet_log=bench.packets is not None,
     )
 
@@ -138,9 +139,8 @@ class _Window:
         self._readings: asyncio.Task[tuple[Accounts, Accounts]] | None = None
 
     def plan(self, opens_in: float, lasts: float) -> None:
-        """The window opens in so many seconds and lasts so long; of several clients the first one says it."""
-        if self._readings is not None:
-            return
+        """The window opens in so many seconds and lasts so long; of several clients the last one says it."""
+        self.cancel()
         self._readings = asyncio.create_task(self._read(opens_in, lasts))
 
     async def costs(self) -> NodeCosts:

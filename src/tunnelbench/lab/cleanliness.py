@@ -54,8 +54,8 @@ async def forget_paths(node: Node) -> None:
 
     Else a tunnel with a lower MTU would have the next one's traffic cut to its measure for ten minutes.
     """
-    for words in (("route", "flush", "cache"), ("-6", "route", "flush", "cache"), ("tcp_metrics", "flush")):
-        await node.run("ip", *words, check=False)
+    flushes = (("route", "flush", "cache"), ("-6", "route", "flush", "cache"), ("tcp_metrics", "flush"))
+    await asyncio.gather(*(node.run("ip", *words, check=False) for words in flushes))
 
 
 def _links(text: str) -> list[str]:

@@ -10,7 +10,17 @@ from typing import TypeVar
 
 import msgspec
 
-from tunnelbench.lab.messages import Answer, Call, Error, Event, Incoming, Ready, Received, Request
+from tunnelbench.lab.messages import (
+    Answer,
+    Call,
+    Error,
+    Event,
+    Incoming,
+    Ready,
+    Received,
+    Request,
+    StartPassed,
+)
 
 AnswerType = TypeVar("AnswerType")
 
@@ -19,11 +29,15 @@ ANSWER_SECONDS = 10.0
 
 _LONGEST_FRAME = 16 << 20
 _EMPTY_FRAME = bytes(4)
-_NUDGE_SECONDS = 0.1
+_NUDGE_SECONDS = 0.02
 
 
 class NodeError(Exception):
     """A node refused a request, or is gone; the message says which node and why."""
+
+
+class StartPassedError(NodeError):
+    """A node was not ready when a traffic job was to start; a later start may do."""
 
 
 class Connection:
@@ -65,7 +79,8 @@ class Connection:
     ) -> AnswerType:
         """Sends a request and waits at most `timeout` seconds for its answer.
 
-        Raises NodeError when the node refuses, is gone, or does not answer in time.
+        Raises NodeError when the node refuses, is gone, or does not answer in time, StartPassedError when it
+        was not ready for a job in time.
         """
         if self._writer is None or self._end_reason is not None:
             raise NodeError(self.obituary)
@@ -82,6 +97,10 @@ class Connection:
             raise NodeError(f"{self.name} did not answer {kind} within {timeout or 0:g} s") from None
         finally:
             self._waiting.pop(number, None)
+        if isinstance(answer, StartPassed):
+            raise StartPassedError(
+                f"{self.name} was ready {answer.by / 1e6:.3g} ms after traffic was to start"
+            )
         if isinstance(answer, Error):
             raise NodeError(f"{self.name}: {answer.message}")
         if not isinstance(answer, answer_type):

@@ -145,7 +145,11 @@ class ConfigureNetwork(msgspec.Struct, frozen=True, tag_field="type", tag="confi
 
 
 class ReadCounters(msgspec.Struct, frozen=True, tag_field="type", tag="read_counters"):
-    """Asks for all counters."""
+    """Asks for processor time."""
+
+
+class ReadInterfaces(msgspec.Struct, frozen=True, tag_field="type", tag="read_interfaces"):
+    """Asks what has passed the interfaces."""
 
 
 class StartCapture(msgspec.Struct, frozen=True, tag_field="type", tag="start_capture"):
@@ -191,6 +195,7 @@ Request = (
     | WriteFile
     | ConfigureNetwork
     | ReadCounters
+    | ReadInterfaces
     | StartCapture
     | StopCapture
     | StartTraffic
@@ -280,13 +285,17 @@ class KernelTime(msgspec.Struct, frozen=True):
 
 
 class Counters(msgspec.Struct, frozen=True, tag_field="type", tag="counters"):
-    """All counters of a node at one moment; `clock` in nanoseconds since the epoch."""
+    """Processor time of a node up to one moment; `clock` in nanoseconds since the epoch."""
 
     clock: int
-    interfaces: dict[str, InterfaceCounters]
-    protocols: dict[str, int]
     processes: ProcessorTime
     kernel: KernelTime
+
+
+class Interfaces(msgspec.Struct, frozen=True, tag_field="type", tag="interfaces"):
+    """What has passed each interface of a node."""
+
+    interfaces: dict[str, InterfaceCounters]
 
 
 class CaptureStarted(msgspec.Struct, frozen=True, tag_field="type", tag="capture_started"):
@@ -330,6 +339,12 @@ class TrafficStarted(msgspec.Struct, frozen=True, tag_field="type", tag="traffic
     port: int | None
 
 
+class StartPassed(msgspec.Struct, frozen=True, tag_field="type", tag="start_passed"):
+    """A traffic job was ready only so many nanoseconds after its start, and was not started."""
+
+    by: int
+
+
 Answer = (
     Done
     | Error
@@ -338,9 +353,11 @@ Answer = (
     | Spawned
     | Contents
     | Counters
+    | Interfaces
     | CaptureStarted
     | CaptureReport
     | TrafficStarted
+    | StartPassed
 )
 
 

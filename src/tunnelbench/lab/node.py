@@ -169,8 +169,12 @@ class Node:
             await self.call(messages.ConfigureNetwork(list(operations)), messages.Done)
 
     async def counters(self) -> messages.Counters:
-        """All counters at this moment."""
+        """Processor time up to this moment."""
         return await self.call(messages.ReadCounters(), messages.Counters)
+
+    async def interfaces(self) -> dict[str, messages.InterfaceCounters]:
+        """What has passed each interface."""
+        return (await self.call(messages.ReadInterfaces(), messages.Interfaces)).interfaces
 
     async def start_capture(self, interface: str, markers: Sequence[bytes] = (), keep: int = 0) -> Capture:
         """Watches an interface from now on."""

@@ -122,6 +122,8 @@ class Workload(Traffic):
     """The SOCKS 5 proxy that the client asks to connect there; for loads that speak it, over TCP."""
     client_address: str
     """The client's own address, where the server sends datagrams in direction `reverse`."""
+    together: bool = False
+    """Whether other clients start at the same time, so that this one can't try again later by itself."""
     packet_log: bool = False
     """Whether a load that can is to log every datagram at both ends."""
 
@@ -242,7 +244,8 @@ class TrafficNode(FileSource, Protocol):
 
 
 WindowPlan = Callable[[float, float], None]
-"""Told once in a trial: in how many seconds the measured window opens, and how many seconds it lasts."""
+"""Told in how many seconds the measured window opens, and how many seconds it lasts; once more where a start
+was missed."""
 
 
 class LoadDriver(Protocol):

@@ -12,7 +12,7 @@ from tunnelbench.study.quantity import CAPACITY
 
 REKEY_SECONDS = 10.0
 """What forcing new keys adds to an instance."""
-SYSTEM_CALLS_SECONDS = 1.5
+SYSTEM_CALLS_SECONDS = 0.8
 """Of traffic in which the system calls of a tunnel's programs are counted, once in a campaign."""
 BACKGROUND_SECONDS = 2.5
 """What a background adds to a trial: it begins before the warm-up and ends after the cool-down."""

@@ -55,6 +55,7 @@ async def await_first_reply(
         outcome = await _echo(
             lab, client, established, traffic, count=int(seconds * 200), interval=5 * _MILLISECOND,
             payload_bytes=64, marker=None, until_first_reply=True, seconds=seconds,
+            timeout=500 * _MILLISECOND,
         )  # fmt: skip
         if outcome.first_reply_after is None:
             return None
@@ -81,6 +82,7 @@ async def examine(
                 outcome = await _echo(
                     lab, client, established, traffic, count=_PROBES, interval=0,
                     payload_bytes=payload_bytes, marker=marker, until_first_reply=False, seconds=seconds,
+                    timeout=2 * _SECOND,
                 )  # fmt: skip
                 replies += outcome.replies
             if traffic[0] == "udp":
@@ -119,6 +121,8 @@ async def _fragmented(
         outcome = await _echo(
             lab, client, established, traffic, count=_FRAGMENTED_PROBES, interval=20 * _MILLISECOND,
             payload_bytes=_FRAGMENTED_BYTES, marker=marker, until_first_reply=False, seconds=min(seconds, 2),
+            # The first ones are often lost, to the discovery of the path's MTU.
+            timeout=400 * _MILLISECOND,
         )  # fmt: skip
         return outcome.replies
     return 0
@@ -136,6 +140,7 @@ async def _echo(
     marker: bytes | None,
     until_first_reply: bool,
     seconds: float,
+    timeout: int,
 ) -> Probed:
     transport, family = traffic
     server = lab.topology.server
@@ -151,7 +156,7 @@ async def _echo(
                 interval=interval,
                 payload_bytes=payload_bytes,
                 marker=marker,
-                timeout=500 * _MILLISECOND if until_first_reply else 2 * _SECOND,
+                timeout=timeout,
             ),
             Probed,
         )

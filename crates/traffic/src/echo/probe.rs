@@ -40,11 +40,11 @@ pub(crate) fn start(job: EchoProbe) -> Result<Running, TrafficError> {
         ProbePlan::Schedule { schedule } => schedule.start_at,
     };
     let timeline = Timeline::new(start_at);
+    if let ProbePlan::Schedule { schedule } = job.plan {
+        schedule.check_start(realtime(), START_TOLERANCE)?;
+    }
     Running::spawn("echo-probe", None, move |stop| {
         let channel = open(&job)?;
-        if let ProbePlan::Schedule { schedule } = job.plan {
-            schedule.check_start(realtime(), START_TOLERANCE)?;
-        }
         Prober::new(&job, timeline, channel).run(stop)
     })
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from tunnelbench.lab.connection import StartPassedError
 from tunnelbench.load.abilities import Abilities
-from tunnelbench.load.base import Measurement, Traffic, TrafficNode, WindowPlan, Workload
+from tunnelbench.load.base import LoadError, Measurement, Traffic, TrafficNode, WindowPlan, Workload
 from tunnelbench.load.engine import icmp, tcp, transactions, udp
 from tunnelbench.load.engine.clocks import clock_offset
-from tunnelbench.load.engine.scene import LEAD_NS, Scene
+from tunnelbench.load.engine.scene import Scene
 from tunnelbench.load.profiles import profiles
 from tunnelbench.study.quantity import Bursts
 
@@ -31,6 +34,12 @@ _ABILITIES = Abilities(
     congestion_control=True,
     socket=frozenset({"dscp", "ttl", "dont_fragment", "buffer", "mss", "no_delay"}),
 )
+
+
+_LEADS_NS = (60_000_000, 300_000_000, 1_500_000_000)
+"""How long both ends have to get ready, ns: more where that was too little, as on a busy machine."""
+_LEAD_TOGETHER_NS = 500_000_000
+"""The same for several clients, ns."""
 
 
 class Engine:
@@ -63,12 +72,22 @@ class Engine:
         self, client: TrafficNode, server: TrafficNode, workload: Workload, window: WindowPlan
     ) -> Measurement:
         """Runs one trial; raises LoadError, or the node's own error, where it has no result."""
-        scene = Scene(client, server, workload, await clock_offset(client, server), await client.clock())
-        window(LEAD_NS / 1e9 + workload.warm_up_s, workload.measure_s)
-        if workload.pattern != "stream":
-            return await transactions.measure(scene)
-        module = {"tcp": tcp, "udp": udp, "icmp": icmp}[workload.transport]
-        return await module.measure(scene)
+        offset = await clock_offset(client, server)
+        for lead in (_LEAD_TOGETHER_NS,) if workload.together else _LEADS_NS:
+            scene = Scene(client, server, workload, offset, await client.clock(), lead)
+            window(lead / 1e9 + workload.warm_up_s, workload.measure_s)
+            # Nothing was measured, so that it can be tried again.
+            with suppress(StartPassedError):
+                return await _measured(scene)
+        raise LoadError("the two ends were not ready in time; is the machine busy with other work?")
+
+
+async def _measured(scene: Scene) -> Measurement:
+    workload = scene.workload
+    if workload.pattern != "stream":
+        return await transactions.measure(scene)
+    module = {"tcp": tcp, "udp": udp, "icmp": icmp}[workload.transport]
+    return await module.measure(scene)
 
 
 DRIVER = Engine()

@@ -9,8 +9,6 @@ from tunnelbench.lab.traffic import DEFAULT_LINGER, Schedule, SocketOptions
 from tunnelbench.load.base import Endpoint, LoadError, TrafficHandle, TrafficNode, Workload
 from tunnelbench.load.engine.clocks import ClockOffset
 
-LEAD_NS = 200_000_000
-"""From planning a trial to its start, ns: both ends must be ready by then."""
 _END_S = 5.0
 """How long a job that is stopped may take to end, seconds."""
 _GRACE_S = 10.0
@@ -27,13 +25,15 @@ class Scene:
     server_clock: ClockOffset
     planned_at: int
     """Of the client's clock, ns."""
+    lead: int
+    """From planning a trial to its start, ns: both ends must be ready by then."""
 
     @property
     def client_schedule(self) -> Schedule:
         """The time plan in the client's clock."""
         workload = self.workload
         return Schedule(
-            start_at=self.planned_at + LEAD_NS,
+            start_at=self.planned_at + self.lead,
             warm_up=_nanoseconds(workload.warm_up_s),
             measure=_nanoseconds(workload.measure_s),
             cool_down=_nanoseconds(workload.cool_down_s),
@@ -51,7 +51,7 @@ class Scene:
         """When to give the trial up, seconds from now."""
         workload = self.workload
         sending = workload.warm_up_s + workload.measure_s + workload.cool_down_s
-        return (LEAD_NS + DEFAULT_LINGER) / 1e9 + sending + _GRACE_S
+        return (self.lead + DEFAULT_LINGER) / 1e9 + sending + _GRACE_S
 
     @property
     def socket_options(self) -> SocketOptions:
