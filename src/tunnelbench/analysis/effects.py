@@ -85,7 +85,7 @@ def effects(values: pl.DataFrame, metric: str = "throughput") -> Effects | None:
         return None
     found = anova(kept, "value", _terms(kept, whole))
     hard = [name for name in whole if name in (*HARD, "runtime")]
-    instances = kept.group_by(ROUND, "instance", *hard).agg(pl.col("value").mean())
+    instances = kept.group_by(ROUND, "instance", *hard, maintain_order=True).agg(pl.col("value").mean())
     tested = anova(instances, "value", _terms(instances, hard)) if hard else None
     own = {effect.factors: effect for effect in (tested.effects if tested else ())}
     corrected = [
@@ -176,7 +176,7 @@ class _Levels:
         """Only combinations that occur are levels."""
         found = cls(np.zeros(values.height, dtype=np.intp), 1)
         for name in term:
-            known = values.select(name).unique().with_row_index("level")
+            known = values.select(name).unique(maintain_order=True).with_row_index("level")
             own = values.select(name).join(
                 known, on=name, how="left", nulls_equal=True, maintain_order="left"
             )
