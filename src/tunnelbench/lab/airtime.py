@@ -21,10 +21,10 @@ _QUEUE_SECONDS = 0.05
 _TURN_BYTES = 3000
 
 
-async def limit_airtime(node: Node, rate: float, host: str) -> None:
+async def limit_airtime(node: Node, rate: float) -> None:
     """Lets what arrives on both ports of a hop pass at no more than `rate` bit/s of 802.11's frames.
 
-    `host` is the hardware address of the host. Raises ProgramError where the node's kernel can't.
+    Raises ProgramError where the node's kernel can't.
     """
     await node.run("ip", "link", "add", _SHAPER, "type", "ifb")
     await node.run("ip", "link", "set", _SHAPER, "up")
@@ -35,25 +35,17 @@ async def limit_airtime(node: Node, rate: float, host: str) -> None:
         await _control(node, "class", _SHAPER, "parent", "1:1", "classid", share, *equal)
         queue = ("handle", f"{number}:", "bfifo", "limit", f"{rate / 8 * _QUEUE_SECONDS:.0f}")
         await _control(node, "qdisc", _SHAPER, "parent", share, *queue)
-        await _lead_to(share, node, port, host)
+        await _lead_to(share, node, port)
 
 
-async def _lead_to(share: str, node: Node, port: str, host: str) -> None:
-    """Has what arrives on a port wait in its share, but for what the node itself has sent there.
-
-    A port that is a raw socket hears that, too. All that comes from the host has the host's address, and
-    nothing else has.
-    """
+async def _lead_to(share: str, node: Node, port: str) -> None:
+    """Has what arrives on a port wait in its share."""
     wait = (
         *("action", "skbedit", "priority", share, "pipe"),
         *("action", "mirred", "egress", "redirect", "dev", _SHAPER),
     )
-    drop = ("action", "drop")
-    of_host, of_others = (wait, drop) if port == WIFI_PORTS[0] else (drop, wait)
     await _control(node, "qdisc", port, "handle", "ffff:", "ingress")
-    arriving = ("parent", "ffff:", "protocol", "all", "prio")
-    await _control(node, "filter", port, *arriving, "1", "flower", "src_mac", host, *of_host)
-    await _control(node, "filter", port, *arriving, "2", "matchall", *of_others)
+    await _control(node, "filter", port, "parent", "ffff:", "protocol", "all", "prio", "1", "matchall", *wait)
 
 
 def _share(rate: float, most: float) -> tuple[str, ...]:

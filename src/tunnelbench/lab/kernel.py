@@ -16,6 +16,7 @@ from tunnelbench.lab import messages
 from tunnelbench.lab.agent_program import agent_program
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
+from tunnelbench.lab.incoming import INCOMING_ONLY
 from tunnelbench.lab.namespace import NamespaceNode
 from tunnelbench.lab.node import Node
 from tunnelbench.lab.program import Program
@@ -110,7 +111,7 @@ async def start_kernel_node(
         "guest",
         name,
         environment={"TMPDIR": "/dev/shm"} | ({"LD_PRELOAD": library.path} if library else {}),
-        files=[library] if library else [],
+        files=[INCOMING_ONLY, *([library] if library else [])],
         descriptors=[theirs.fileno(), *descriptors],
         processors=processors,
         output_limit=1 << 18,

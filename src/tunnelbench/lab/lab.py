@@ -14,6 +14,7 @@ from types import TracebackType
 from tunnelbench.lab import messages
 from tunnelbench.lab.agent_program import run_agent
 from tunnelbench.lab.image import Image
+from tunnelbench.lab.incoming import INCOMING_ONLY
 from tunnelbench.lab.kernel import KernelInterface, KernelNode, start_kernel_node
 from tunnelbench.lab.namespace import NamespaceNode, start_namespace_node
 from tunnelbench.lab.node import Node
@@ -229,7 +230,7 @@ class Lab:
                 transport = (
                     f"transport=fd,fd={wires[link][side].fileno()}"
                     if link in wires
-                    else f"transport=raw,ifname={self._outer_interface(end)}"
+                    else f"transport=raw,ifname={self._outer_interface(end)},bpffile={INCOMING_ONLY.path}"
                 )
                 interfaces.append(KernelInterface(end.interface, transport))
                 names.append(end.interface)
@@ -298,11 +299,7 @@ class Lab:
     async def _raise_wifi(self) -> None:
         if self.plan.wifi is None or self.topology.wifi is None:
             return
-        host = self.topology.clients[0].host
-        (interface,) = (end.interface for end in self.topology.addresses if end.node == host)
-        address = await self.nodes[host].read_file(f"/sys/class/net/{interface}/address")
-        hop = self.nodes[self.topology.wifi]
-        await join_by_wifi(hop, self.plan.wifi.rate, self.plan.mtu, address.decode().strip())
+        await join_by_wifi(self.nodes[self.topology.wifi], self.plan.wifi.rate, self.plan.mtu)
 
 
 def own_identities() -> list[str]:

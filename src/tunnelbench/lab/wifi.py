@@ -44,15 +44,15 @@ def simulates_wifi(image: Image) -> bool:
     return "MAC80211_HWSIM" in image.kernel_additions
 
 
-async def join_by_wifi(node: Node, rate: float, mtu: int, host: str) -> None:
+async def join_by_wifi(node: Node, rate: float, mtu: int) -> None:
     """Makes the node, whose kernel has two radios, a hop of Wi-Fi between its two links.
 
-    `rate` is that of `Wifi`, `mtu` that of the links, `host` the hardware address of the host. Raises
-    UserError where it does not come up, or where its ends do not say that it is what it should be.
+    `rate` is that of `Wifi`, `mtu` that of the links. Raises UserError where it does not come up, or where
+    its ends do not say that it is what it should be.
     """
     try:
         await _make_bridges(node, mtu)
-        await limit_airtime(node, rate, host)
+        await limit_airtime(node, rate)
         found = await _associate(node, secrets.token_urlsafe(24))
     except NodeError as error:
         raise UserError(f"the hop of Wi-Fi does not come up: {error}") from error
