@@ -22,7 +22,7 @@ from tunnelbench.lab.traffic import (
     UdpSent,
 )
 from tunnelbench.load.background import AFTER_S, BEFORE_S, OF_BACKGROUND, bulk, measure_beside
-from tunnelbench.load.base import Endpoint, Measurement, Workload
+from tunnelbench.load.base import Endpoint, LoadError, Measurement, Workload
 from tunnelbench.load.clients import all_clients
 from tunnelbench.load.engine import DRIVER
 from tunnelbench.study.vocabulary import Background
@@ -126,6 +126,14 @@ async def test_a_probe_that_fails_ends_the_stream() -> None:
     with pytest.raises(FakeNodeError, match="the receiver is gone"):
         await measure_beside(stream("tcp"), DRIVER, client, server, UDP, lambda _opens_in, _lasts: None)
     assert all(handle.stopped for handle in (*client.handles, *server.handles))
+
+
+async def test_a_probe_that_misses_its_start_does_not_begin_after_the_stream() -> None:
+    client = FakeTrafficNode({UdpSent: SENT, TcpConnected: TcpConnected(0, 0, SENDER)}, misses=1)
+    server = FakeTrafficNode({UdpReceived: RECEIVED, TcpListened: TcpListened(0, 0, RECEIVER)})
+    with pytest.raises(LoadError, match="not ready in time"):
+        await measure_beside(stream("tcp"), DRIVER, client, server, UDP, lambda _opens_in, _lasts: None)
+    assert len(client.jobs) == 2
 
 
 def test_the_streams_of_several_clients_are_summed_up() -> None:

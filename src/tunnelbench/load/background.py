@@ -71,8 +71,9 @@ async def measure_beside(
     the traffic has no result, and LoadError where the stream has none: then nothing was under load.
     """
     warm_up_s = BEFORE_S + workload.warm_up_s
-    loaded = replace(workload, warm_up_s=warm_up_s)
-    around = replace(stream, warm_up_s=warm_up_s, cool_down_s=workload.cool_down_s + AFTER_S)
+    loaded = replace(workload, warm_up_s=warm_up_s, together=True)
+    cool_down_s = workload.cool_down_s + AFTER_S
+    around = replace(stream, warm_up_s=warm_up_s, cool_down_s=cool_down_s, together=True)
     probe, beside = await together(
         driver.measure(client, server, loaded, window), _carried(client, server, around)
     )

@@ -123,7 +123,7 @@ class Workload(Traffic):
     client_address: str
     """The client's own address, where the server sends datagrams in direction `reverse`."""
     together: bool = False
-    """Whether other clients start at the same time, so that this one can't try again later by itself."""
+    """Whether other traffic starts at the same time, so that this can't begin later by itself."""
     packet_log: bool = False
     """Whether a load that can is to log every datagram at both ends."""
 
