@@ -13,6 +13,7 @@ from types import TracebackType
 
 from tunnelbench.lab import messages
 from tunnelbench.lab.agent_program import run_agent
+from tunnelbench.lab.bridge import add_bridge, silence
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.incoming import INCOMING_ONLY
 from tunnelbench.lab.kernel import KernelInterface, KernelNode, start_kernel_node
@@ -282,19 +283,13 @@ class Lab:
         await node.configure(*operations)
 
     async def _join_ports(self) -> None:
-        """Makes the switch one: a bridge of all its links (IEEE 802.1Q), which has no address of its own."""
+        """Makes the switch one: a bridge of all its links."""
         if self.topology.switch is None:
             return
         node = self.nodes[self.topology.switch]
         ports = [end.interface for link in self.topology.links for end in link.ends if end.node == node.name]
-        # A switch that asks for members of multicast groups would be heard on the wire.
-        quiet = [messages.SetSysctl(f"net/ipv6/conf/{name}/disable_ipv6", "1") for name in ("all", "default")]
-        await node.configure(*quiet)
-        bridge = ("ip", "link", "add", "bridge", "mtu", str(self.plan.mtu), "type", "bridge")
-        await node.run(*bridge, "mcast_snooping", "0")
-        for port in ports:
-            await node.run("ip", "link", "set", port, "master", "bridge", "up", "mtu", str(self.plan.mtu))
-        await node.run("ip", "link", "set", "bridge", "up")
+        await silence(node)
+        await add_bridge(node, "bridge", ports, self.plan.mtu)
 
     async def _raise_wifi(self) -> None:
         if self.plan.wifi is None or self.topology.wifi is None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tunnelbench.errors import UserError
 from tunnelbench.lab import messages
 from tunnelbench.lab.airtime import limit_airtime
+from tunnelbench.lab.bridge import add_bridge, silence
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.node import Node
@@ -92,20 +93,17 @@ def objection(station: str, access_point: str) -> str | None:
 
 
 async def _make_bridges(node: Node, mtu: int) -> None:
-    quiet = [messages.SetSysctl(f"net/ipv6/conf/{name}/disable_ipv6", "1") for name in ("all", "default")]
-    radios = [
+    await silence(node)
+    await node.configure(
         messages.SetLink("wlan0", new_name=_ACCESS_POINT),
         messages.SetLink("wlan1", new_name=_STATION),
-    ]
-    await node.configure(*quiet, *radios)
+    )
     # A bridge takes only a station that says with each frame for whom it is sent, by a fourth address.
     await node.run("iw", "dev", _STATION, "set", "4addr", "on")
     for bridge, port in zip((_STATION_BRIDGE, _ACCESS_POINT_BRIDGE), WIFI_PORTS, strict=True):
-        await node.run("ip", "link", "add", bridge, "type", "bridge", "mcast_snooping", "0")
-        await node.run("ip", "link", "set", port, "master", bridge, "up", "mtu", str(mtu))
+        await add_bridge(node, bridge, [port], mtu)
         # Only now: User Mode Linux switches some of them on whenever a link is raised.
         await node.configure(messages.SetLink(port, disable_offloads=True))
-        await node.run("ip", "link", "set", bridge, "up")
     await node.run("ip", "link", "set", _STATION, "master", _STATION_BRIDGE)
 
 
