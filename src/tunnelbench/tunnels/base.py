@@ -215,6 +215,10 @@ class ReadBack:
         )
 
 
+KEYS_BY_HAND = "they were written by hand, and nothing negotiates others"
+"""`Established.rekey_refusal` of VPNs in which no program exchanges keys."""
+
+
 @dataclass(frozen=True)
 class Established:
     """A tunnel that is up."""

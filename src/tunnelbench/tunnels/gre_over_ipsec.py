@@ -13,6 +13,7 @@ from tunnelbench.overhead import Encapsulation
 from tunnelbench.overhead import layers as formats
 from tunnelbench.tunnels import gre, xfrm
 from tunnelbench.tunnels.base import (
+    KEYS_BY_HAND,
     Established,
     Gateway,
     Needs,
@@ -66,7 +67,7 @@ class GreOverIpsec(Tunnel):
             wire=frozenset({f"{variant.outer} esp"}),
             read_back=read_back,
             facts=xfrm.facts_of(chain),
-            rekey_refusal=xfrm.REKEY_REFUSAL,
+            rekey_refusal=KEYS_BY_HAND,
         )
 
     def encapsulation(self, variant: Variant) -> Encapsulation:

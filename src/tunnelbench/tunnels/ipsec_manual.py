@@ -18,6 +18,7 @@ from tunnelbench.overhead import Encapsulation, Inner, Layer
 from tunnelbench.overhead import layers as formats
 from tunnelbench.tunnels import xfrm
 from tunnelbench.tunnels.base import (
+    KEYS_BY_HAND,
     Established,
     Gateway,
     Needs,
@@ -114,7 +115,7 @@ class IpsecManual(Tunnel):
             programs=receivers,
             facts=xfrm.facts_of(chain),
             compresses=variant["compression"] != "none",
-            rekey_refusal=xfrm.REKEY_REFUSAL,
+            rekey_refusal=KEYS_BY_HAND,
         )
 
     def encapsulation(self, variant: Variant) -> Encapsulation:

@@ -20,6 +20,7 @@ from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Encapsulation
 from tunnelbench.overhead import layers as formats
 from tunnelbench.tunnels.base import (
+    KEYS_BY_HAND,
     Established,
     Gateway,
     Needs,
@@ -33,7 +34,6 @@ from tunnelbench.tunnels.base import (
 from tunnelbench.tunnels.point_to_point import INTERFACE, join, wire_of
 
 _WIRE = "ethertype 0x88e5"
-_REKEY_REFUSAL = "they were written by hand, and nothing negotiates others"
 _TRY = """\
 ip link add try-mac{bits} type dummy &&
 ip link add link try-mac{bits} name try-sec{bits} type macsec cipher gcm-aes-{bits} encrypt on &&
@@ -113,7 +113,7 @@ class Macsec(Tunnel):
             shown = [await end.node.run("ip", "macsec", "show", INTERFACE) for end in ends]
             return ReadBack.agreed(read_interface(completed.text) for completed in shown)
 
-        return Established(wire=frozenset({_WIRE}), read_back=read_back, rekey_refusal=_REKEY_REFUSAL)
+        return Established(wire=frozenset({_WIRE}), read_back=read_back, rekey_refusal=KEYS_BY_HAND)
 
     def encapsulation(self, variant: Variant) -> Encapsulation:
         """MACsec's tag with the sender's identifier, and the check value."""

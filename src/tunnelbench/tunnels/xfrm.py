@@ -23,8 +23,6 @@ from tunnelbench.tunnels.ipsec_suites import CIPHERS, ESP_SUITES, Algorithm, as_
 
 UDP_PORT = 4500
 """Where ESP in UDP goes (RFC 3948)."""
-REKEY_REFUSAL = "they were written by hand, and nothing negotiates others"
-"""Why it can't be measured what new keys cost where no program exchanges them."""
 
 Address = IPv4Address | IPv6Address
 _LOAD_SECONDS = 60.0
