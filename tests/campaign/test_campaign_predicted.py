@@ -5,31 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from campaign_points import point
 
 from tunnelbench.campaign.predicted import METRIC, with_prediction
 from tunnelbench.lab.topology import TOPOLOGIES, Topology
 from tunnelbench.store.model import TrialRecord
 from tunnelbench.study.points import Point
-from tunnelbench.study.quantity import parse_sending_rate
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.study.vocabulary import Transport
 
 OPEN = Treatment(vpn="open", suite="none", gateway_os="bookworm", host_os="bookworm", mtu=1500)
 IPSEC = OPEN.model_copy(update={"vpn": "ipsec-manual", "suite": "aes128-sha1"})
 SITES, HOSTS = TOPOLOGIES["site-to-site"], TOPOLOGIES["host-to-host"]
-
-
-def point(transport: Transport, payload_bytes: int, **levels: object) -> Point:
-    rate = None if transport == "tcp" else parse_sending_rate("30 Mbit/s")
-    made = Point(
-        transport=transport,
-        ip="ipv4",
-        payload_bytes=payload_bytes,
-        rate=rate,
-        direction="forward",
-        load="engine",
-    )
-    return made.model_copy(update=levels)
 
 
 def trial(of: Point, overhead: float, **metrics: float) -> TrialRecord:

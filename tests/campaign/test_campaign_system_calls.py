@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from campaign_points import point
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ from tunnelbench.store.model import TrialRecord
 from tunnelbench.study.points import Point
 from tunnelbench.study.quantity import MAXIMUM, SendingRate
 from tunnelbench.study.treatment import Treatment
-from tunnelbench.study.vocabulary import Transport
 
 CALLS = 5000
 PROGRAM = f"""
@@ -65,21 +65,8 @@ def test_threads_of_a_node_are_those_in_its_process_namespace() -> None:
     assert own not in list(system_calls._threads(own))  # pyright: ignore[reportPrivateUsage]
 
 
-def point(transport: Transport, payload_bytes: int, **levels: object) -> Point:
-    rate = None if transport == "tcp" else MAXIMUM
-    made = Point(
-        transport=transport,
-        ip="ipv4",
-        payload_bytes=payload_bytes,
-        rate=rate,
-        direction="forward",
-        load="engine",
-    )
-    return made.model_copy(update=levels)
-
-
 TUNNEL = Treatment(vpn="openvpn", suite="aes-256-gcm", gateway_os="bookworm", host_os="bookworm", mtu=1500)
-SMALL, LARGE = point("udp", 64), point("udp", 1400)
+SMALL, LARGE = point("udp", 64, rate=MAXIMUM), point("udp", 1400, rate=MAXIMUM)
 LARGE_TCP = point("tcp", 131_072)
 TCP_POINTS = [point("tcp", 1000), LARGE_TCP, point("tcp", 131_072, ip="ipv6", direction="reverse")]
 PACED = point("udp", 1472, rate=SendingRate(1_000_000))
