@@ -49,6 +49,48 @@ def test_the_standard_is_taken_where_nothing_is_asked_for(catalogue: Catalogue) 
     assert (alone.profile, alone.link.rate) == (None, None)
 
 
+INHERITING = """[profiles.slow]
+inherits = "short"
+[profiles.slow.link]
+rate = "1 Mbit/s"
+[profiles.short]
+inherits = "lossy"
+method = { rounds = 3 }
+[profiles.lossy]
+method = { rounds = 5, trial = "2 s" }
+[profiles.lossy.link]
+rate = "9 Mbit/s"
+loss = "1 %"
+"""
+
+
+def test_a_profile_inherits_along_a_chain_and_its_own_keys_come_last(catalogue: Catalogue) -> None:
+    slow = parse_study(BASE + INHERITING, "one.toml", catalogue, profile="slow")
+    assert (slow.link.rate, slow.link.loss, slow.link.delay) == (1_000_000, 0.01, 0.001)
+    assert (slow.method.rounds, slow.method.rounds_min, slow.method.trial) == (3, 3, 2)
+    short = parse_study(BASE + INHERITING, "one.toml", catalogue, profile="short")
+    assert (short.link.rate, short.method.rounds) == (9_000_000, 3)
+    lossy = parse_study(BASE + INHERITING, "one.toml", catalogue, profile="lossy")
+    assert lossy.method.rounds == 5
+
+
+def test_what_is_inherited_wrongly_is_told_once_where_it_stands(catalogue: Catalogue) -> None:
+    with pytest.raises(StudyError) as error:
+        parse_study((BASE + INHERITING).replace('"1 %"', '"1 s"'), "one.toml", catalogue)
+    assert [problem.key for problem in error.value.problems] == ["profiles.lossy.link.loss"]
+
+
+def test_profiles_that_inherit_from_each_other(catalogue: Catalogue) -> None:
+    circle = (BASE + INHERITING).replace("[profiles.lossy]\n", '[profiles.lossy]\ninherits = "short"\n')
+    with pytest.raises(StudyError) as error:
+        parse_study(circle, "one.toml", catalogue)
+    says = "inherits: a profile can't inherit from itself"
+    assert [str(problem) for problem in error.value.problems] == [
+        f"one.toml:19: profiles.short.{says}: short from lossy from short",
+        f"one.toml:22: profiles.lossy.{says}: lossy from short from lossy",
+    ]
+
+
 @pytest.mark.parametrize(
     ("profile", "expected"),
     [
@@ -75,6 +117,18 @@ def test_the_standard_is_taken_where_nothing_is_asked_for(catalogue: Catalogue) 
         (
             '[profiles.smoke.factors]\nload = ["ping"]',
             "15: profiles.smoke.factors.load[0]: ping can't send tcp",
+        ),
+        (
+            '[profiles.smoke]\ninherits = "stndard"\n[profiles.standard]',
+            "15: profiles.smoke.inherits: unknown profile 'stndard'. Did you mean 'standard'?",
+        ),
+        (
+            '[profiles.smoke]\ninherits = "smoke"',
+            "15: profiles.smoke.inherits: a profile can't inherit from itself: smoke from smoke",
+        ),
+        (
+            "[profiles.smoke]\ninherits = 1",
+            "15: profiles.smoke.inherits: ",
         ),
     ],
 )

@@ -56,7 +56,7 @@ def check(
     data = {
         "study": chosen.about.id,
         "profile": chosen.profile,
-        "profiles": _profiles(study),
+        "profiles": list(_profiles(study)),
         "cells": len(cells),
         "measured": len(cells) - reasons.total(),
         "skipped": [{"cells": number, "reason": reason} for reason, number in reasons.most_common()],
@@ -82,13 +82,17 @@ def show(study: Name, profile: Profile = None, runtime: AssumedRuntime = None, a
         for instance in plan.rounds[0]
     ]
     described = chosen.model_dump(mode="json", by_alias=True, exclude={"profiles"}, exclude_none=True)
-    data = {**described, "profile": chosen.profile, "profiles": _profiles(study), "first_round": order}
+    profiles = _profiles(study)
+    data = {**described, "profile": chosen.profile, "profiles": profiles, "first_round": order}
     if as_json:
         print_json(data)
         return
     console = Console(highlight=False)
     console.print(Text(f"{heading(chosen)}: {chosen.about.title}", "bold"))
     console.print(Text(chosen.about.question))
+    if profiles:
+        told = (f"{name} (inherits {parent})" if parent else name for name, parent in profiles.items())
+        console.print(Text(f"profiles: {', '.join(told)}"))
     for table in ("factors", "socket", "link", "method"):
         console.print(_levels(table, described[table]))
     console.print(Text(f"\nfirst round, from the seed {chosen.method.seed}", "bold"))
@@ -141,9 +145,13 @@ def new(
     typer.echo(f"wrote {file}; run it: tunnelbench run {file}")
 
 
-def _profiles(name: str) -> list[str]:
-    """The profiles that the file has; a study that is in one of them has none itself."""
-    return list(tomllib.loads(resolve(name).read_text(encoding="utf-8")).get("profiles", {}))
+def _profiles(name: str) -> dict[str, str | None]:
+    """The profiles that the file has, each with the one that it inherits from.
+
+    A study that is in one of them has none itself.
+    """
+    profiles = tomllib.loads(resolve(name).read_text(encoding="utf-8")).get("profiles", {})
+    return {profile: content.get("inherits") for profile, content in profiles.items()}
 
 
 def _absent_here(study: Study, cells: Sequence[Cell]) -> Mapping[str, int]:

@@ -286,6 +286,8 @@ class Method(Frozen, frozen=True):
 class Overrides(Frozen, frozen=True):
     """What a profile of a study has in place of the study's own: whole keys of these tables."""
 
+    inherits: Name | None = None
+    """The profile whose keys this one has, too, where it has none of its own in their place."""
     factors: Mapping[str, Any] = {}
     method: Mapping[str, Any] = {}
     link: Mapping[str, Any] = {}

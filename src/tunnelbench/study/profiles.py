@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from tunnelbench.errors import UserError
+from tunnelbench.study.inheritance import lineage, parents_of
 from tunnelbench.study.locator import KeyPath
 from tunnelbench.study.model import Overrides, Study
 from tunnelbench.study.nearest import advice_on
@@ -28,17 +29,32 @@ def profile_name(study: Study, asked: str | None) -> str | None:
 
 
 def in_profile(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A study's document as one of its profiles has it: each key of the profile replaces the study's."""
+    """A study's document as one of its profiles has it.
+
+    Each key of the profile replaces that of the profile it inherits from, and each of that one the study's.
+    """
+    profiles: Mapping[str, Mapping[str, Any]] = document["profiles"]
+    parents = {profile: content.get("inherits") for profile, content in profiles.items()}
     tables = {table: content for table, content in document.items() if table != "profiles"}
-    for table, keys in cast(Mapping[str, Any], document["profiles"][name]).items():
-        tables[table] = {**tables.get(table, {}), **keys}
+    for profile in reversed(lineage(parents, name)):
+        for table, keys in profiles[profile].items():
+            if table in _TABLES:
+                tables[table] = {**tables.get(table, {}), **keys}
     return tables
 
 
-def place_in_profile(path: KeyPath, name: str, overrides: Overrides) -> KeyPath | None:
-    """Where in a profile the cause of a mistake stands; None where it stands in the study itself."""
-    if not path or path[0] not in Overrides.model_fields:
+def place_in_profile(path: KeyPath, name: str, profiles: Mapping[str, Overrides]) -> KeyPath | None:
+    """Where in a profile, or in one that it inherits from, the cause of a mistake stands.
+
+    None where it stands in the study itself.
+    """
+    if not path or path[0] not in _TABLES:
         return None
-    keys = cast(Mapping[str, Any], getattr(overrides, str(path[0])))
-    is_here = bool(keys) if len(path) == 1 else path[1] in keys
-    return ("profiles", name, *path) if is_here else None
+    for profile in lineage(parents_of(profiles), name):
+        keys: Mapping[str, Any] = getattr(profiles[profile], str(path[0]))
+        if keys if len(path) == 1 else path[1] in keys:
+            return ("profiles", profile, *path)
+    return None
+
+
+_TABLES = frozenset(Overrides.model_fields) - {"inherits"}

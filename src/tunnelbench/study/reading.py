@@ -18,6 +18,7 @@ from tunnelbench.study.catalogue import Catalogue
 from tunnelbench.study.checks import Found, sentences, unknown_names, vain_levels
 from tunnelbench.study.contents import wrong_contents
 from tunnelbench.study.correspondence_checks import wrong_correspondence
+from tunnelbench.study.inheritance import parents_of, wrong_inheritance
 from tunnelbench.study.locator import KeyPath, line_of, locate
 from tunnelbench.study.model import Overrides, Study
 from tunnelbench.study.nearest import advice_on
@@ -100,10 +101,12 @@ class _Reading:
         self._folder = folder
 
     def study(self, document: Mapping[str, Any]) -> Study:
-        """The study that a document is. Raises StudyError where it is not even well formed."""
+        """The study that a document is. Raises StudyError where it has no profiles that can be told."""
         study, found = self._checked(document)
-        self.problems += [_problem(path, message, self._lines, self._source) for path, message in found]
-        if study is None:
+        wrong = [] if study is None else wrong_inheritance(parents_of(study.profiles))
+        for path, message in found + wrong:
+            self.problems.append(_problem(path, message, self._lines, self._source))
+        if study is None or wrong:
             raise StudyError(tuple(self.problems))
         return study
 
@@ -111,7 +114,7 @@ class _Reading:
         """The study in a profile. What is wrong with the study itself is not told again."""
         variant, found = self._checked(in_profile(document, name))
         for path, message in found:
-            if place := place_in_profile(path, name, study.profiles[name]):
+            if place := place_in_profile(path, name, study.profiles):
                 self.problems.append(_problem(place, message, self._lines, self._source))
         if variant is None:
             raise StudyError(tuple(self.problems))

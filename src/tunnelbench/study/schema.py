@@ -14,6 +14,7 @@ from tunnelbench.study.model import (
     Factors,
     Link,
     Method,
+    Overrides,
     Payloads,
     Rates,
     Socket,
@@ -26,7 +27,18 @@ def study_schema() -> dict[str, Any]:
     schema = Study.model_json_schema()
     definitions = schema["$defs"]
     _fit(Study, schema["properties"])
-    for model in (About, Factors, Payloads, Rates, Socket, Link, CapacitySearch, Method, Correspondence):
+    for model in (
+        About,
+        Factors,
+        Payloads,
+        Rates,
+        Socket,
+        Link,
+        CapacitySearch,
+        Method,
+        Overrides,
+        Correspondence,
+    ):
         _fit(model, definitions[model.__name__]["properties"])
     for name, table in (("payload_bytes", "Payloads"), ("rate", "Rates")):
         one_list = {**definitions[table]["properties"]["udp"]}
