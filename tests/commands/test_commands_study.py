@@ -76,6 +76,13 @@ def test_show_has_the_order_of_the_first_round(printed: Printed) -> None:
     assert "gateways bookworm, hosts trixie, kernel" in text
 
 
+def test_show_says_what_a_profile_inherits(printed: Printed) -> None:
+    wifi = parsed(printed("show", "kolahi-fedora15", "--profile", "wifi", "--runtime", "namespace", "--json"))
+    assert wifi["profiles"] == {"as-published": None, "standard": None, "wifi": "standard", "smoke": None}
+    text = printed("show", "kolahi-fedora15", "--runtime", "namespace")
+    assert "profiles: as-published, standard, wifi (inherits standard), smoke" in text
+
+
 def test_cost_is_a_span(printed: Printed) -> None:
     told = parsed(printed("cost", "quick", "--runtime", "namespace", "--json"))
     assert (told["tunnels"], told["trials"], told["budget_seconds"]) == (11, 21, 300)
@@ -115,9 +122,14 @@ def test_what_a_new_study_has_in_comments_is_right_too(printed: Printed, tmp_pat
     text = file.read_text()
     for line in text.splitlines():
         if line.startswith(
-            ("# [link]", "# rate", "# delay", "# loss", "# ip", "# mtu", "# streams", "# load")
+            (
+                *("# [link]", "# rate", "# delay", "# loss", "# ip", "# mtu", "# streams", "# load"),
+                *("# [profiles.slow-link]", "# inherits", "# link"),
+            )
         ):
             text = text.replace(f"\n{line}\n", f"\n{line.removeprefix('# ')}\n")
     file.write_text(text)
     study = read_study(file, catalogue())
     assert (study.link.rate, study.factors.streams) == (100_000_000, (1, 8))
+    slow = read_study(file, catalogue(), "slow-link")
+    assert (slow.link.rate, slow.method.rounds, study.method.rounds) == (2_000_000, 1, 10)
