@@ -38,7 +38,7 @@ def in_profile(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     tables = {table: content for table, content in document.items() if table != "profiles"}
     for profile in reversed(lineage(parents, name)):
         for table, keys in profiles[profile].items():
-            if table in _TABLES:
+            if table != "inherits":
                 tables[table] = {**tables.get(table, {}), **keys}
     return tables
 
