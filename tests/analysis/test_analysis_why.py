@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunnelbench.analysis.why import Cipher, Costs, explain
+from tunnelbench.analysis.why import Cipher, Costs, Hop, explain
 
 GATEWAYS = ("gw1", "gw2")
 PLAIN = Costs(800, {"gw1": 0.4, "gw2": 0.35}, machine=1.6, n_processors=2, wire_overhead=1.05)
@@ -70,6 +70,22 @@ def test_a_cipher_timed_on_a_busy_machine_is_doubted() -> None:
     )
     in_a_shared_kernel = explain(TUNNEL, GATEWAYS, PLAIN, Cipher(0, 100, is_accounted=False))
     assert not in_a_shared_kernel.is_cipher_doubtful
+
+
+def test_a_hop_of_wifi_stands_between_the_link_and_plain_ip() -> None:
+    found = explain(TUNNEL, GATEWAYS, PLAIN, link_rate=1000, hop=Hop(900, 1.2))
+    by_part = {ceiling.part: ceiling.mbit_per_second for ceiling in found.ceilings}
+    assert [*by_part][:6] == ["link", "headers", "Wi-Fi", "Wi-Fi frames", "tunnel headers", "plain IP"]
+    assert (by_part["Wi-Fi"], by_part["Wi-Fi frames"]) == (900, pytest.approx(750))
+    assert by_part["tunnel headers"] == by_part["plain IP"] == by_part["Wi-Fi frames"]
+    alone = explain(TUNNEL, GATEWAYS, hop=Hop(900))
+    assert [ceiling.part for ceiling in alone.ceilings] == ["Wi-Fi", "tunnel's work", "sharing"]
+
+
+def test_a_full_hop_of_wifi_is_the_bottleneck() -> None:
+    idle = Costs(80, {"gw1": 0.1}, wire_overhead=1.08)
+    assert explain(idle, GATEWAYS, link_rate=1000, hop=Hop(100, 1.2)).bottleneck == "Wi-Fi"
+    assert explain(idle, GATEWAYS, link_rate=1000, hop=Hop(200, 1.2)).bottleneck is None
 
 
 def test_a_full_link_is_the_bottleneck() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -64,10 +64,12 @@ def write_campaign(
     tunnels: tuple[Invented, ...] = TUNNELS,
     points: tuple[Point, ...] = (TCP, UDP),
     text: Mapping[str, str] | None = None,
+    link: str = "",
 ) -> Path:
     """Write an invented campaign with some of every kind: proven, refused, failed, skipped, void, warned.
 
-    `text` replaces texts that users and programs supply: title, question, reason, suite, log, advice.
+    `text` replaces texts that users and programs supply: title, question, reason, suite, log, advice. `link`
+    has the keys of the study's link, as TOML.
     """
     random = Random(1)
     texts = {
@@ -92,6 +94,7 @@ def write_campaign(
     ]
     cells += [Cell(treatment=treatment, point=point) for treatment in broken for point in points]
     record = campaign_record(texts["title"], texts["question"], rounds)
+    record = replace(record, study_toml=f"{record.study_toml}[link]\n{link}\n")
     with CampaignStore.create(directory, record, cells) as store:
         store.add_calibrations(
             [

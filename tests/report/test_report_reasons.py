@@ -9,17 +9,19 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_campaign import campaign_record, write_campaign
+from synthetic_campaign import TCP, UDP, campaign_record, write_campaign
 
 from tunnelbench.report.collect import collect
 from tunnelbench.report.content import Content, Course
 from tunnelbench.report.courses import drawn, thinned
 from tunnelbench.report.html import render
 from tunnelbench.report.illustrations import illustrate
-from tunnelbench.report.reasons import link_rate_of
+from tunnelbench.report.reasons import hop_of, link_rate_of
 from tunnelbench.report.reproduction import correspondence_of, reproduction
 from tunnelbench.store.model import CampaignRecord
 from tunnelbench.store.read import CampaignData
+from tunnelbench.study.model import Link
+from tunnelbench.study.points import Point
 
 REPEATS = '[published]\nsource = "kolahi-fedora15"\n[published.notes]\nip = "as in the paper"\n'
 
@@ -46,6 +48,40 @@ def test_the_link_rate_is_that_of_the_profile_that_was_run() -> None:
     study = '[link]\nrate = "1 Gbit/s"\n[profiles.slow.link]\nrate = "10 Mbit/s"\n'
     assert link_rate_of(record(study, profile="slow")) == 10
     assert link_rate_of(record(study)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("point", "expected"),
+    [
+        # Headers of UDP, IP and Ethernet, and what a frame of 802.11 has more than one of Ethernet.
+        (UDP, (1400 + 8 + 20 + 14 + 44) / 1400),
+        (UDP.model_copy(update={"ip": "ipv6"}), (1400 + 8 + 40 + 14 + 44) / 1400),
+        # In two fragments: 1480 and 528 bytes of UDP.
+        (UDP.model_copy(update={"payload_bytes": 2000}), (2000 + 8 + 2 * (20 + 14 + 44)) / 2000),
+        # A full segment with timestamps.
+        (TCP, (1448 + 52 + 14 + 44) / 1448),
+        (UDP.model_copy(update={"direction": "both"}), None),
+    ],
+)
+def test_the_hop_of_wifi_carries_frames_around_the_packets_of_plain_ip(
+    content: Content, point: Point, expected: float | None
+) -> None:
+    treatment = content.sections[0].results[0].treatment
+    hop = hop_of(Link.model_validate({"wifi_rate": "100 Mbit/s"}), treatment, point)
+    assert hop is not None
+    assert (hop.rate, hop.bytes_per_byte) == (100, None if expected is None else pytest.approx(expected))
+    assert hop_of(Link(), treatment, point) is None
+
+
+def test_ceilings_of_wifi_stand_in_figure_and_words(tmp_path: Path) -> None:
+    with CampaignData(write_campaign(tmp_path, rounds=2, link='wifi_rate = "10 Gbit/s"')) as data:
+        content = collect(data)
+    for one in content.explained:
+        assert [ceiling.part for ceiling in one.why.ceilings][:2] == ["Wi-Fi", "Wi-Fi frames"]
+    illustrations = illustrate(content)
+    page = render(content, illustrations)
+    assert "the airtime of the hop of" in page
+    assert "frames of Wi-Fi around plain IP" in page
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=2000))

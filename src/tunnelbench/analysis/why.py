@@ -57,11 +57,23 @@ class Cipher:
 
 
 @dataclass(frozen=True)
+class Hop:
+    """A hop of Wi-Fi that all payload crosses before any tunnel takes it."""
+
+    rate: float
+    """Mbit/s of 802.11's frames that its channel carries, of both directions together."""
+    bytes_per_byte: float | None = None
+    """Bytes of frames on the channel per byte of payload that plain IP carries, those of the other direction
+    left out; None where that isn't known. Tunnels may need more: their packets are smaller."""
+
+
+@dataclass(frozen=True)
 class Ceiling:
     """What a part leaves of the ceiling above it."""
 
     part: str
-    """`link`, `headers`, `tunnel headers`, `plain IP`, `cipher`, `tunnel's work`, `run queue`, `sharing`."""
+    """`link`, `headers`, `Wi-Fi`, `Wi-Fi frames`, `tunnel headers`, `plain IP`, `cipher`, `tunnel's work`,
+    `run queue`, `sharing`."""
     mbit_per_second: float
     """Payload; never below what arrived."""
 
@@ -83,7 +95,8 @@ class Explanation:
     machine_share: float | None
     """Of all processors of the machine, other work included."""
     bottleneck: str | None
-    """`link`, `machine` or the node that is busy for at least SATURATED of its time; None if none is."""
+    """`link`, `Wi-Fi`, `machine` or the node that is busy for at least SATURATED of its time; None if none
+    is."""
     ns_per_byte: Mapping[str, float]
     """Node to processor nanoseconds per byte of payload."""
     cipher_ns_per_byte: float | None
@@ -133,11 +146,13 @@ def explain(
     plain: Costs | None = None,
     cipher: Cipher | None = None,
     link_rate: float | None = None,
+    hop: Hop | None = None,
 ) -> Explanation:
     """Explain one tunnel's throughput.
 
     `computing`: the nodes that may do the tunnel's work, each with one processor for it. `plain`: plain IP at
     the same point in the same runtime. `link_rate`: Mbit/s of a shaped link, None for one without a limit.
+    `hop`: the hop of Wi-Fi, where there is one.
     Raises ValueError for a throughput that isn't above zero.
     """
     if costs.throughput <= 0:
@@ -149,7 +164,7 @@ def explain(
     timed = _cipher_time(costs, cipher)
     most = per_byte.get(busiest) if busiest and cipher and cipher.is_accounted else None
     believed = timed if timed is None or not most else min(timed, most)
-    parts = _Parts(costs, plain, believed, link_rate, busiest, share, machine)
+    parts = _Parts(costs, plain, believed, link_rate, hop, busiest, share, machine)
     return Explanation(
         throughput=costs.throughput,
         ceilings=tuple(_falling(parts.ceilings(), costs.throughput)),
@@ -175,6 +190,7 @@ class _Parts:
     plain: Costs | None
     cipher: float | None
     link_rate: float | None
+    hop: Hop | None
     busiest: str | None
     share: float | None
     machine: float | None
@@ -190,8 +206,12 @@ class _Parts:
             yield Ceiling("link", self.link_rate)
             if self.plain is not None and self.plain.wire_overhead:
                 yield Ceiling("headers", self.link_rate / self.plain.wire_overhead)
-            if self.costs.wire_overhead:
-                yield Ceiling("tunnel headers", self.link_rate / self.costs.wire_overhead)
+        if self.hop is not None:
+            yield Ceiling("Wi-Fi", self.hop.rate)
+            if self.hop.bytes_per_byte is not None:
+                yield Ceiling("Wi-Fi frames", self.hop.rate / self.hop.bytes_per_byte)
+        if self.link_rate is not None and self.costs.wire_overhead:
+            yield Ceiling("tunnel headers", self.link_rate / self.costs.wire_overhead)
         if self.plain is not None:
             yield Ceiling("plain IP", self.plain.throughput)
         if self.cipher:
@@ -227,6 +247,10 @@ class _Parts:
             used = self.costs.throughput * self.costs.wire_overhead / self.link_rate
             if used >= SATURATED:
                 return "link"
+        if self.hop is not None and self.hop.bytes_per_byte is not None:
+            used = self.costs.throughput * self.hop.bytes_per_byte / self.hop.rate
+            if used >= SATURATED:
+                return "Wi-Fi"
         return "machine" if self.machine is not None and self.machine >= SATURATED else None
 
 

@@ -33,6 +33,8 @@ PARTS = {
     "cipher": ("its cryptography", "#D55E00"),
     "plain IP": ("what plain IP takes here", "#009E73"),
     "tunnel headers": ("its headers", "#56B4E9"),
+    "Wi-Fi frames": ("frames of Wi-Fi around plain IP", "#7B5EA7"),
+    "Wi-Fi": ("the airtime of Wi-Fi", "#C3B1E1"),
     "headers": ("headers of plain IP", "#B3B3B3"),
 }
 """Parts of a stack from the bottom up, with their words and colours."""

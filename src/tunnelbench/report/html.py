@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tunnelbench.analysis.why import LARGEST_UNEXPLAINED
 from tunnelbench.report.answers import comparisons, headline_sections
+from tunnelbench.report.as_run import link_as_run
 from tunnelbench.report.columns import Column, Group, columns_for, groups_of
 from tunnelbench.report.content import OUTCOMES, Content, Explained, Proof, Result, Section
 from tunnelbench.report.courses import SERIES, drawn
@@ -109,6 +110,7 @@ def render(content: Content, illustrations: Illustrations) -> str:
         has_backgrounds=any(section.point.background != "none" for section in content.sections),
         has_kernels=any(result.runtime == "kernel" for result in results),
         has_rekeys=any(one.rekey or one.rekey_refusal for one in content.bringing),
+        has_wifi=link_as_run(content.campaign).wifi_rate is not None,
         has_system_calls=any(one.why.system_calls_per_packet for one in content.explained),
         command=repeat_command(content.campaign),
         packets_name=PACKETS_NAME,

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 import polars
 
 from tunnelbench.analysis.frames import POINT, TREATMENT
-from tunnelbench.analysis.why import Cipher, Costs, Explanation, explain
+from tunnelbench.analysis.why import Cipher, Costs, Explanation, Hop, explain
+from tunnelbench.lab.airtime import FRAMING
+from tunnelbench.overhead.model import PLAIN
 from tunnelbench.report.as_run import link_as_run
 from tunnelbench.report.content import MACHINE, Explained, Result, Section
 from tunnelbench.report.numbers import Numbers
 from tunnelbench.store.model import CampaignRecord, CryptographyRecord
+from tunnelbench.study.model import Link
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
-from tunnelbench.tunnels.predictions import payload_per_packet
+from tunnelbench.tunnels.predictions import payload_per_packet, predicted_overhead
 
 _COMPUTING = ("gw", "client")
 """How the names of nodes begin that do a tunnel's work, where there are any; otherwise hosts do it."""
@@ -41,6 +44,7 @@ def explained(
         if record.ns_per_packet is not None and record.ns_per_byte is not None
     }
     link_rate, n_processors = link_rate_of(campaign), _processors_of(campaign)
+    link = link_as_run(campaign)
     counted = _Counted(_by_cell(numbers.switches), _by_cell(numbers.queued), _by_cell(numbers.system_calls))
     for section in sections:
         if section.point.question not in ("throughput", "capacity"):
@@ -55,7 +59,8 @@ def explained(
             if place not in costs:
                 continue
             plain = None if result.treatment.is_baseline else costs.get((result.treatment.baseline, place[1]))
-            found = _explain(costs[place], plain, ciphers.get(place), link_rate)
+            hop = hop_of(link, result.treatment, result.point)
+            found = _explain(costs[place], plain, ciphers.get(place), link_rate, hop)
             yield Explained(result, found)
 
 
@@ -65,12 +70,24 @@ def link_rate_of(campaign: CampaignRecord) -> float | None:
     return None if rate is None else rate / 1e6
 
 
+def hop_of(link: Link, treatment: Treatment, point: Point) -> Hop | None:
+    """The study's hop of Wi-Fi, and what plain IP's packets at a point take of it by their formats."""
+    if link.wifi_rate is None:
+        return None
+    rate = link.wifi_rate / 1e6
+    on_ethernet = predicted_overhead(PLAIN, point, treatment.mtu)
+    payload = payload_per_packet(treatment.baseline, point)
+    if on_ethernet is None or payload is None:
+        return Hop(rate)
+    return Hop(rate, on_ethernet + FRAMING / payload)
+
+
 def _explain(
-    costs: Costs, plain: Costs | None, cipher: Cipher | None, link_rate: float | None
+    costs: Costs, plain: Costs | None, cipher: Cipher | None, link_rate: float | None, hop: Hop | None
 ) -> Explanation:
     nodes = sorted(costs.processors)
     computing = [node for node in nodes if node.startswith(_COMPUTING)] or nodes
-    return explain(costs, tuple(computing), plain, cipher, link_rate)
+    return explain(costs, tuple(computing), plain, cipher, link_rate, hop)
 
 
 @dataclass(frozen=True)
