@@ -120,6 +120,8 @@ async def test_packets_cross_it_encrypted_and_within_its_airtime(runtime: Runtim
             for family in Family:
                 await _cross_encrypted(lab, family)
             assert 0 < await _throughput(lab) < 20e6
+        assert objection(*lab.wifi_read_back.split("access point:")) is None
+        assert "psk=" not in lab.wifi_read_back.casefold()
         assert await leftovers(lab.nodes["wifi"], at_first) == ()
     assert survivors(processes) == []
 

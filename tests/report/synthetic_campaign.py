@@ -223,6 +223,7 @@ def evidence_of(
         suite_read_back=read_back or treatment.suite,
         entropy={protocol: 7.991 if encrypted else 4.2},
         read_back_text="the words of the program",
+        wifi_read_back="station:\nkey_mgmt=WPA2-PSK",
         first_packets=("45000078000040004032b6c00a0000010a000002" + "1b2c3d4e" * 12,),
     )
 

@@ -129,6 +129,8 @@ def test_everything_that_is_promised_is_there(page: Page) -> None:
         "esp: 42, arp: 2",
         "7.99",
         "the words of the program",
+        "Hop of Wi-Fi, when its lab was built",
+        "key_mgmt=WPA2-PSK",
         "whole range holds the true median",
         "45000078000040004032b6c00a000001",
         "Invented Processor 2.0 GHz",

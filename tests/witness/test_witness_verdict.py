@@ -53,6 +53,12 @@ def test_ciphertext_of_the_right_protocol_and_suite_is_proven() -> None:
     assert not verdict.evidence.marker_expected
 
 
+def test_what_the_hop_of_wifi_said_is_kept() -> None:
+    assert judge(seen(*both("ipv4 esp")), ESP).evidence.wifi_read_back == ""
+    behind = replace(ESP, wifi_read_back="station:\nkey_mgmt=WPA2-PSK")
+    assert judge(seen(*both("ipv4 esp")), behind).evidence.wifi_read_back == behind.wifi_read_back
+
+
 def test_plain_traffic_is_proven_when_its_marker_is_seen() -> None:
     verdict = judge(seen(*both("ipv4 udp 5201", marked=12, entropy=3)), PLAIN)
     assert verdict.proven

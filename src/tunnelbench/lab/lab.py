@@ -77,6 +77,8 @@ class Lab:
         self.plan = plan
         self.topology = plan.topology
         self.nodes: dict[str, Node] = {}
+        self.wifi_read_back = ""
+        """What both ends of its hop of Wi-Fi said that it is; empty without one."""
         self._outer: dict[str, NamespaceNode] = {}
         self._kernels: dict[str, KernelNode] = {}
         self._cleanup = AsyncExitStack()
@@ -294,7 +296,9 @@ class Lab:
     async def _raise_wifi(self) -> None:
         if self.plan.wifi is None or self.topology.wifi is None:
             return
-        await join_by_wifi(self.nodes[self.topology.wifi], self.plan.wifi.rate, self.plan.mtu)
+        self.wifi_read_back = await join_by_wifi(
+            self.nodes[self.topology.wifi], self.plan.wifi.rate, self.plan.mtu
+        )
 
 
 def own_identities() -> list[str]:

@@ -45,20 +45,22 @@ def simulates_wifi(image: Image) -> bool:
     return "MAC80211_HWSIM" in image.kernel_additions
 
 
-async def join_by_wifi(node: Node, rate: float, mtu: int) -> None:
+async def join_by_wifi(node: Node, rate: float, mtu: int) -> str:
     """Makes the node, whose kernel has two radios, a hop of Wi-Fi between its two links.
 
-    `rate` is that of `Wifi`, `mtu` that of the links. Raises UserError where it does not come up, or where
-    its ends do not say that it is what it should be.
+    `rate` is that of `Wifi`, `mtu` that of the links. Returns what both its ends say that it is. Raises
+    UserError where it does not come up, or where they say that it is not what it should be.
     """
     try:
         await _make_bridges(node, mtu)
         await limit_airtime(node, rate)
-        found = await _associate(node, secrets.token_urlsafe(24))
+        station, access_point = await _associate(node, secrets.token_urlsafe(24))
     except NodeError as error:
         raise UserError(f"the hop of Wi-Fi does not come up: {error}") from error
+    found = objection(station, access_point)
     if found is not None:
         raise UserError(f"the hop of Wi-Fi is not what it should be: {found}")
+    return f"station:\n{station.strip()}\n\naccess point:\n{access_point.strip()}"
 
 
 _OF_STATION: Mapping[str, str] = {
@@ -107,8 +109,8 @@ async def _make_bridges(node: Node, mtu: int) -> None:
     await node.run("ip", "link", "set", _STATION, "master", _STATION_BRIDGE)
 
 
-async def _associate(node: Node, passphrase: str) -> str | None:
-    """Starts both ends, which run until the node ends; returns what is to be objected to in what they say."""
+async def _associate(node: Node, passphrase: str) -> tuple[str, str]:
+    """Starts both ends, which run until the node ends; returns what they say once they are associated."""
     hostapd, wpa_supplicant = f"{_DIRECTORY}/hostapd.conf", f"{_DIRECTORY}/wpa_supplicant.conf"
     await node.write_file(hostapd, _hostapd_configuration(passphrase).encode(), 0o600)
     await node.write_file(wpa_supplicant, _wpa_supplicant_configuration(passphrase).encode(), 0o600)
@@ -123,7 +125,7 @@ async def _associate(node: Node, passphrase: str) -> str | None:
     await node.run("iw", "dev", _STATION, "set", "power_save", "off")
     says = await node.run("wpa_cli", "-p", _DIRECTORY, "-i", _STATION, "status")
     hears = await node.run("hostapd_cli", "-p", _DIRECTORY, "-i", _ACCESS_POINT, "all_sta")
-    return objection(says.text, hears.text)
+    return says.text, hears.text
 
 
 def _hostapd_configuration(passphrase: str) -> str:

@@ -33,6 +33,8 @@ class Evidence:
     """What the running implementation says of itself besides the suite."""
     entropy: Mapping[str, float] = field(default_factory=dict[str, float])
     """Entropy of the payload bytes by protocol, bits per byte."""
+    wifi_read_back: str = ""
+    """What both ends of the lab's hop of Wi-Fi said that it is, when the lab was built; empty without one."""
 
 
 @dataclass(frozen=True)

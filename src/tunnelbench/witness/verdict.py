@@ -51,6 +51,8 @@ class Expectation:
     """Whether the payload, which can be compressed very well, must shrink on the wire."""
     fragmented: int = 0
     """Datagrams that came back although they were too large for one packet."""
+    wifi_read_back: str = ""
+    """What both ends of a hop of Wi-Fi said of it, which was found right when the lab was built."""
 
 
 def both_directions(left: CaptureReport, right: CaptureReport) -> CaptureReport:
@@ -140,6 +142,7 @@ def _evidence(report: CaptureReport, expected: Expectation) -> Evidence:
         facts_asked=expected.facts,
         facts_read_back=expected.facts_read_back,
         entropy=entropy,
+        wifi_read_back=expected.wifi_read_back,
     )
 
 

@@ -105,6 +105,7 @@ async def examine(
             fragmented=fragmented,
             probes=len(kinds) * _PROBES,
             replies=replies,
+            wifi_read_back=lab.wifi_read_back,
         ),
     )
 
