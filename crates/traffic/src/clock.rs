@@ -10,7 +10,7 @@ use rustix::thread::ClockId as SleepClock;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// How long a wait may ignore a request to stop.
-pub(crate) const STOP_LATENCY: Duration = Duration::from_millis(20);
+pub(crate) const STOP_LATENCY: Duration = Duration::from_millis(10);
 
 /// CLOCK_REALTIME, ns since 1970.
 pub(crate) fn realtime() -> i64 {

@@ -17,6 +17,9 @@ use crate::schedule::LONGEST_JOB;
 
 const LARGEST_READ: usize = 65_536;
 
+/// How long a request to stop may wait: whoever probed waits for the end of the server before it goes on.
+const PATIENCE: Duration = Duration::from_millis(2);
+
 /// Starts the job.
 pub(crate) fn start(job: &EchoServe) -> Result<Running, TrafficError> {
     if job.deadline > LONGEST_JOB {
@@ -91,7 +94,7 @@ fn serve(
     let mut buffer = vec![0; LARGEST_READ];
     let limit = Timespec {
         tv_sec: 0,
-        tv_nsec: STOP_LATENCY.subsec_nanos().into(),
+        tv_nsec: PATIENCE.subsec_nanos().into(),
     };
     while !stop.load(Ordering::Relaxed) && Instant::now() < deadline {
         match poll(&mut server.descriptors(), Some(&limit)) {

@@ -20,7 +20,8 @@ pub struct UdpReceive {
     pub session: u16,
     /// The sender's schedule, in this node's clock.
     pub schedule: Schedule,
-    /// How long to wait for stragglers after the end of the schedule, ns. Ends early when nothing came for a quarter of it.
+    /// How long to wait for stragglers after the end of the schedule, ns. Ends early when nothing came for a sixteenth of
+    /// it longer than ever before.
     #[serde(default = "default_linger")]
     pub linger: u64,
     /// Length of a step of the series, ns.

@@ -2,6 +2,7 @@
 
 mod drops;
 mod receiver;
+mod silence;
 mod sources;
 
 use std::net::SocketAddr;

@@ -21,6 +21,7 @@ use crate::real_time::RealTime;
 use crate::running::Control;
 use crate::udp_receive::Open;
 use crate::udp_receive::drops::DropCounter;
+use crate::udp_receive::silence::Silence;
 use crate::udp_receive::sources::SourceLock;
 
 const BATCH: usize = 128;
@@ -64,11 +65,10 @@ impl<'a> Receiver<'a> {
     pub fn run(mut self, stop: &Control) -> Result<Outcome, TrafficError> {
         let schedule = self.job.schedule;
         let socket = &self.open.socket;
-        let linger = self.job.linger as i64;
         let mut batch = ReceiveBatch::new(BATCH);
         let mut drops = DropCounter::default();
         let mut processor = ProcessorMeter::new(schedule);
-        let mut active = schedule.end();
+        let mut silence = Silence::default();
         let real_time = RealTime::enter();
         loop {
             let now = self.timeline.elapsed();
@@ -78,7 +78,7 @@ impl<'a> Receiver<'a> {
                 }
                 break;
             }
-            if now >= schedule.end() + linger || now >= active + linger / 4 {
+            if silence.is_final(now, schedule.end(), self.job.linger as i64) {
                 break;
             }
             drops.look(socket, now, schedule)?;
@@ -94,7 +94,7 @@ impl<'a> Receiver<'a> {
             (0..count).for_each(|index| self.take(&batch.received(index), read));
             let total = self.account.total();
             stop.received(total.packets - before.packets, total.bytes - before.bytes);
-            active = active.max(read);
+            silence.broken(read);
             if count < batch.capacity() && self.open.timestamps == Timestamps::Kernel {
                 self.timeline.sleep_until(read + GATHER, stop);
             }

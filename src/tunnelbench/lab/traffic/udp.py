@@ -67,7 +67,8 @@ class UdpReceive(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     session: int
     schedule: Schedule
     linger: int = DEFAULT_LINGER
-    """How long to wait for stragglers after the schedule, ns; ends early after a quarter of it in silence."""
+    """How long to wait for stragglers after the schedule, ns; ends early in a silence that is a sixteenth of it longer
+    than any before."""
     step: int = 100_000_000
     """Length of a step of the series, ns."""
     timestamps: Timestamps = "kernel"
