@@ -13,7 +13,7 @@ _KERNEL_THREADS_PARENT = "2"
 _PATIENCE_SECONDS = 2.0
 _LOOK_EVERY_SECONDS = 0.05
 _PLACES_OF_FILES = ("/run", "/tmp")
-_OTHERS = b"route show table all\nrule show\nxfrm state count\nxfrm policy count\n"
+_NETWORK = b"link show\naddress show\nroute show table all\nrule show\nxfrm state count\nxfrm policy count\n"
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,8 @@ async def snapshot(node: Node) -> Snapshot:
     """Takes the state of a node."""
     # Alone, since a program that only starts is still called as the agent that starts it.
     processes = await node.run("ps", "-e", "-o", "ppid=,comm=")
-    links, addresses, others, files = await asyncio.gather(
-        node.run("ip", "-o", "link", "show"),
-        node.run("ip", "-o", "address", "show"),
-        node.run("ip", "-force", "-batch", "-", check=False, input=_OTHERS),
+    network, files = await asyncio.gather(
+        node.run("ip", "-o", "-force", "-batch", "-", check=False, input=_NETWORK),
         node.run("find", *_PLACES_OF_FILES, "(", "-type", "f", "-o", "-type", "s", ")", check=False),
     )
     names: Counter[str] = Counter()
@@ -43,10 +41,9 @@ async def snapshot(node: Node) -> Snapshot:
         parent, _, name = line.strip().partition(" ")
         if parent not in ("0", _KERNEL_THREADS_PARENT) and name.strip() != "ps":
             names[name.strip()] += 1
-    lines = [*_links(links.text), *addresses.text.splitlines(), *others.text.splitlines()]
     # Link-local addresses come by themselves, a while after their links.
-    network = (" ".join(line.split()) for line in lines if "fe80:" not in line)
-    return Snapshot(names, frozenset(network), frozenset(files.text.splitlines()))
+    lines = (_lasting(line) for line in network.text.splitlines() if "fe80:" not in line)
+    return Snapshot(names, frozenset(lines), frozenset(files.text.splitlines()))
 
 
 async def forget_paths(node: Node) -> None:
@@ -54,13 +51,19 @@ async def forget_paths(node: Node) -> None:
 
     Else a tunnel with a lower MTU would have the next one's traffic cut to its measure for ten minutes.
     """
-    flushes = (("route", "flush", "cache"), ("-6", "route", "flush", "cache"), ("tcp_metrics", "flush"))
-    await asyncio.gather(*(node.run("ip", *words, check=False) for words in flushes))
+    flushes = b"route flush cache\ntcp_metrics flush\n"
+    await asyncio.gather(
+        node.run("ip", "-force", "-batch", "-", check=False, input=flushes),
+        node.run("ip", "-6", "route", "flush", "cache", check=False),
+    )
 
 
-def _links(text: str) -> list[str]:
-    """The links by name and address, without what changes by itself, such as the carrier."""
-    return [f"link{line.split(':')[1]} {line.partition('link/')[2]}" for line in text.splitlines()]
+def _lasting(line: str) -> str:
+    """A line without what changes by itself: of a link, such as the carrier, its name and address are left."""
+    before, _, link = line.partition(" link/")
+    if link:
+        line = f"link {before.split(':')[1]} {link}"
+    return " ".join(line.split())
 
 
 async def leftovers(node: Node, before: Snapshot) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ async def _fragmented(
             lab, client, established, traffic, count=_FRAGMENTED_PROBES, interval=20 * _MILLISECOND,
             payload_bytes=_FRAGMENTED_BYTES, marker=marker, until_first_reply=False, seconds=min(seconds, 2),
             # The first ones are often lost, to the discovery of the path's MTU.
-            timeout=400 * _MILLISECOND,
+            timeout=150 * _MILLISECOND,
         )  # fmt: skip
         return outcome.replies
     return 0

@@ -36,7 +36,7 @@ _ABILITIES = Abilities(
 )
 
 
-_LEADS_NS = (60_000_000, 300_000_000, 1_500_000_000)
+_LEADS_NS = (40_000_000, 300_000_000, 1_500_000_000)
 """How long both ends have to get ready, ns: more where that was too little, as on a busy machine."""
 _LEAD_TOGETHER_NS = 500_000_000
 """The same for traffic that starts together with other traffic, ns."""
