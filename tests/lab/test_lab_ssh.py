@@ -59,6 +59,29 @@ async def test_a_variant_is_proven_and_goes_on_with_new_keys(
         assert await await_first_reply(lab, established, ("tcp", Family.IPV6), 60) is not None
 
 
+async def test_new_keys_are_seen_after_more_datagrams_than_a_channel_carries(lab: Lab) -> None:
+    tunnel = all_tunnels()["ssh-vpn"]
+    method = Method.model_validate({"trial": "2 s", "warm_up": "200 ms", "cool_down": "100 ms"})
+    flood = {
+        "transport": "udp",
+        "ip": "ipv4",
+        "payload_bytes": 64,
+        "rate": "1 Gbit/s",
+        "direction": "forward",
+    }
+    async with AsyncExitStack() as cleanup:
+        established = await tunnel.up(*gateways(lab), tunnel.variant("aes256-ctr-sha512"), cleanup)
+        trial = await run_trial(
+            Bench(lab, established), Point.model_validate({**ANY_TCP, **flood}), 0, method
+        )
+        assert trial.status != "ok" or trial.metrics["loss"] > 0.01
+        assert await await_first_reply(lab, established, ("tcp", Family.IPV4), 60) is not None
+        assert all(len(program.stderr) < 1 << 14 for program in established.programs)
+        assert established.rekey
+        await established.rekey()
+        assert (await established.read_back()).suite == "aes256-ctr-sha512"
+
+
 async def test_trials_go_through_a_socks_proxy_and_cross_the_wire(lab: Lab) -> None:
     tunnel = all_tunnels()["ssh-socks"]
     method = Method.model_validate({"trial": "1.5 s", "warm_up": "200 ms", "cool_down": "100 ms"})

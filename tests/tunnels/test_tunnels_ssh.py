@@ -45,6 +45,17 @@ kex: server->client cipher: blowfish-cbc MAC: hmac-sha1-etm@openssh.com compress
 [conn=0] Completed key exchange
 [conn=0] Accepted layer 3 tunnel request to unit 0
 """
+CHOSEN_9_2 = """\
+debug1: kex.c:kex_exchange_identification():1347 (pid=11): Local version string SSH-2.0-OpenSSH_9.2p1 Debian-2
+debug1: kex.c:choose_kex():929 (pid=11): kex: algorithm: sntrup761x25519-sha512
+debug1: kex.c:kex_choose_conf():1091 (pid=11): kex: server->client cipher: aes128-cbc MAC: hmac-md5 compression: none
+debug1: kex.c:kex_choose_conf():1091 (pid=11): kex: client->server cipher: aes128-cbc MAC: hmac-md5 compression: none
+sshconnect2.c:ssh_userauth2():580 (pid=11): Authenticated to 192.168.0.2 ([192.168.0.2]:22) using "publickey".
+"""  # noqa: E501
+CHOSEN_10_0 = """\
+debug1: kex.c:kex_choose_conf():1030 (bin=sshd-auth, pid=20): kex: client->server cipher: aes128-cbc MAC: hmac-md5 compression: none [preauth]
+debug1: kex.c:kex_choose_conf():1030 (bin=sshd-auth, pid=20): kex: server->client cipher: aes128-cbc MAC: hmac-md5 compression: none [preauth]
+"""  # noqa: E501
 VPNS = [tunnel for name, tunnel in all_tunnels().items() if name.startswith("ssh-")]
 
 
@@ -60,6 +71,13 @@ def test_both_ends_say_the_suite_and_the_client_who_they_are() -> None:
     }
     assert read_logs(CBC, SSHD).suite == "aes128-cbc-md5"
     assert read_log(AEAD).suite == "aes128-gcm"
+
+
+def test_lines_that_say_which_function_they_come_from_are_read_alike() -> None:
+    said = read_logs(CHOSEN_9_2, CHOSEN_10_0)
+    assert said.suite == "aes128-cbc-md5"
+    assert said.facts["key exchange"] == "sntrup761x25519-sha512"
+    assert said.facts["client"] == "OpenSSH_9.2p1 Debian-2"
 
 
 def test_ends_that_differ_have_no_suite() -> None:

@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from tunnelbench.tunnels.base import ReadBack
 from tunnelbench.tunnels.ssh_suites import suite_named
 
+# OpenSSH puts its level first, and before lines that it was asked for by function where they come from.
+_SOURCE = r"^(?:debug1: )?(?:\S+ \([^)]*\): )?"
 _NEGOTIATED = re.compile(
-    r"^(?:debug1: )?kex: (server->client|client->server) cipher: (\S+) MAC: (\S+) compression: (\S+).*", re.M
+    _SOURCE + r"kex: (server->client|client->server) cipher: (\S+) MAC: (\S+) compression: (\S+).*", re.M
 )
-_KEY_EXCHANGE = re.compile(r"^debug1: kex: algorithm: (\S+)", re.M)
-_CLIENT = re.compile(r"^debug1: Local version string SSH-2\.0-([^\r\n]+)", re.M)
-_SERVER = re.compile(r"^debug1: Remote protocol version 2\.0, remote software version ([^\r\n]+)", re.M)
+_KEY_EXCHANGE = re.compile(_SOURCE + r"kex: algorithm: (\S+)", re.M)
+_CLIENT = re.compile(_SOURCE + r"Local version string SSH-2\.0-([^\r\n]+)", re.M)
+_SERVER = re.compile(_SOURCE + r"Remote protocol version 2\.0, remote software version ([^\r\n]+)", re.M)
 
 
 def read_logs(client: str, server: str) -> ReadBack:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ from tunnelbench.lab.program import Program
 from tunnelbench.tunnels.base import Gateway, Variant
 from tunnelbench.tunnels.daemons import place_files, start_daemon
 from tunnelbench.tunnels.on_node import source
+from tunnelbench.tunnels.ssh_log import server_log_options
 from tunnelbench.tunnels.ssh_suites import Terms, suite_of, terms
 
 PORT = 22
@@ -73,14 +74,15 @@ async def start_server(
         return await start_daemon(end.node, cleanup, *command, environment=environment)
     # Here sshd locks itself up before it talks to strangers.
     await place_files(end.node, "/run/sshd", {}, cleanup)
-    config = _openssh_options(end, terms(variant), directory)
+    log_options = await server_log_options(end.node)
+    config = _openssh_options(end, (*terms(variant).options, *log_options), directory)
     await place_files(end.node, directory, {**keys, "sshd_config": config}, cleanup)
     return await start_daemon(
         end.node, cleanup, "/usr/sbin/sshd", "-D", "-e", "-f", f"{directory}/sshd_config"
     )
 
 
-def _openssh_options(end: Gateway, agreed: Terms, directory: str) -> bytes:
+def _openssh_options(end: Gateway, more: Sequence[str], directory: str) -> bytes:
     options = (
         f"ListenAddress {end.outside}",
         f"Port {PORT}",
@@ -92,8 +94,7 @@ def _openssh_options(end: Gateway, agreed: Terms, directory: str) -> bytes:
         "AuthenticationMethods publickey",
         "PermitTunnel yes",
         "AllowTcpForwarding yes",
-        "LogLevel DEBUG1",
-        *agreed.options,
+        *more,
     )
     return "".join(f"{option}\n" for option in options).encode()
 
