@@ -17,7 +17,7 @@ from tunnelbench.lab.wifi import Wifi
 from tunnelbench.study.treatment import Treatment
 
 _MOST_OPEN = 6
-"""So many that a study of two operating systems for gateways and as many for hosts builds none of them twice."""
+"""So many that a study of two systems for gateways and as many for hosts builds none of them twice."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ async def forget_paths(node: Node) -> None:
 
 
 def _lasting(line: str) -> str:
-    """A line without what changes by itself: of a link, such as the carrier, its name and address are left."""
+    """A line without what changes by itself, such as a link's carrier."""
     before, _, link = line.partition(" link/")
     if link:
         line = f"link {before.split(':')[1]} {link}"
