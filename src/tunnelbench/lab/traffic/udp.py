@@ -67,8 +67,7 @@ class UdpReceive(Tagged, frozen=True, kw_only=True, tag="udp_receive"):
     session: int
     schedule: Schedule
     linger: int = DEFAULT_LINGER
-    """How long to wait for stragglers after the schedule, ns; ends early in a silence that exceeds all before by
-    a sixteenth of it."""
+    """Longest wait for stragglers after the schedule, ns; a silence longer than any before ends it."""
     step: int = 100_000_000
     """Length of a step of the series, ns."""
     timestamps: Timestamps = "kernel"
