@@ -190,6 +190,22 @@ def test_the_mtu_is_named_only_where_it_differs(tmp_path: Path) -> None:
     }
 
 
+def test_clients_of_a_gateway_are_counted_together(tmp_path: Path) -> None:
+    seconds = {"client1": 0.25, "client2": 0.5, "gw": 0.75, "host": 0.125, "switch": 0.0, "machine": 1.75}
+    with CampaignStore.create(tmp_path, campaign_record(), [Cell(treatment=OPEN, point=TCP)]) as store:
+        instance = begin(store, 1, OPEN, "namespace")
+        store.prove(instance, evidence_of(OPEN, encrypted=False), 100.0)
+        costs = {node: {"total": value} for node, value in seconds.items()}
+        record = TrialRecord(0, TCP, STARTED, 1.0, metrics={"throughput": 900.0}, node_costs=costs)
+        store.add_trial(instance, record)
+        store.end_instance(instance, "proven")
+        store.finish("finished", "done")
+    result = measured(collected(tmp_path), "open", "namespace")
+    assert result.by_node == {"clients": 0.75, "gw": 0.75, "host": 0.125}
+    assert list(result.by_node) == ["clients", "gw", "host"]
+    assert (result.gateways, result.machine) == (0.75, 1.75)
+
+
 def test_processor_totals_take_the_total_or_the_sum_of_the_parts() -> None:
     names = [("gw1", "softirq"), ("gw1", "system"), ("gw1", "total"), ("gw1", "user"), ("gw2", "switches")]
     nothing = float("nan")

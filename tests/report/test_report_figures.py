@@ -58,6 +58,16 @@ def test_the_machine_is_marked_and_not_stacked() -> None:
     assert marked.count("#0072B2") == alone.count("#0072B2") == 2
 
 
+def test_the_legend_names_the_nodes_that_there_are() -> None:
+    row = {"tunnel": "open", "runtime": "namespace", "value": 0.5}
+    rows = [{**row, "node": node} for node in ("clients", "gw", "host")]
+    svg = draw(figures.processor(polars.DataFrame(rows)), "name", "title", "words").svg
+    for node in ("clients", "gw", "host"):
+        assert f">{node}<" in svg
+    for node in ("host1", "gw1", "gw2", "host2"):
+        assert f">{node}<" not in svg
+
+
 def test_every_runtime_has_its_panel() -> None:
     rows = [
         {"tunnel": "open", "runtime": runtime, "node": node, "value": 0.5}

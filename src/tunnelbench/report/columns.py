@@ -178,7 +178,8 @@ def _both_ways() -> list[Column]:
 
 
 def _processor() -> list[Column]:
-    return [Column("Processor s/s", node, _processor_of(node)) for node in (*NODES, MACHINE)]
+    nodes = [Column("Processor s/s", node, _processor_of(node)) for node in NODES]
+    return [*nodes, Column("Processor s/s", MACHINE, _of_machine)]
 
 
 def _gateways() -> Column:
@@ -254,12 +255,16 @@ def _ratio_interval(name: str) -> Callable[[Result], str]:
 
 
 def _of_gateways(result: Result) -> str:
-    return NOTHING if result.gateways is None else f"{result.gateways:.2f}"
+    return _seconds(result.gateways)
+
+
+def _of_machine(result: Result) -> str:
+    return _seconds(result.machine)
 
 
 def _processor_of(node: str) -> Callable[[Result], str]:
-    def of(result: Result) -> str:
-        estimate = result.processor.get(node)
-        return NOTHING if estimate is None else f"{estimate.median:.2f}"
+    return lambda result: _seconds(result.by_node.get(node))
 
-    return of
+
+def _seconds(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"

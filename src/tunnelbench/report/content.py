@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -25,10 +26,14 @@ from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.witness.evidence import Evidence
 
-NODES: tuple[str, ...] = ("host1", "gw1", "gw2", "host2")
-GATEWAYS = ("gw1", "gw2")
+CLIENTS = "clients"
+"""Stands among the nodes for all clients of a gateway together."""
+NODES: tuple[str, ...] = ("host1", CLIENTS, "gw1", "gw", "gw2", "host2", "host")
+"""Those of every topology that traffic passes, in the order in which it goes forward through them."""
+GATEWAYS = ("gw1", "gw2", "gw")
 MACHINE = "machine"
 """Stands among the nodes for the whole machine that runs them, and for all else that runs there."""
+_CLIENT = re.compile(r"client\d+")
 
 OUTCOMES = {
     "proven": "proven and measured",
@@ -111,9 +116,17 @@ class Result:
         return self.metrics.get(self.ranked_by)
 
     @property
+    def by_node(self) -> Mapping[str, float]:
+        """Processor seconds per second of each of NODES that there is, in their order."""
+        clients = [estimate.median for node, estimate in self.processor.items() if _CLIENT.fullmatch(node)]
+        costs = {node: estimate.median for node, estimate in self.processor.items()}
+        costs |= {CLIENTS: sum(clients)} if clients else {}
+        return {node: costs[node] for node in NODES if node in costs}
+
+    @property
     def gateways(self) -> float | None:
-        """Processor seconds per second of both gateways together; None where hosts are their own gateways."""
-        costs = [self.processor[node].median for node in GATEWAYS if node in self.processor]
+        """Processor seconds per second of all gateways together; None where hosts are their own gateways."""
+        costs = [cost for node, cost in self.by_node.items() if node in GATEWAYS]
         return sum(costs) if costs else None
 
     @property

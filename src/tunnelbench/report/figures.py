@@ -13,7 +13,7 @@ from typing import cast
 import altair
 import polars
 
-from tunnelbench.report.content import MACHINE, NODES
+from tunnelbench.report.content import CLIENTS, MACHINE, NODES
 from tunnelbench.report.theme import FAINT, INK
 from tunnelbench.report.wording import interval, number, runtime_title
 
@@ -34,7 +34,15 @@ _BLUE, _VERMILION, _SKY, _ORANGE, _GREEN = (
     "#009E73",
 )
 _PROTECTION = {"encrypted": _BLUE, "not encrypted": _ORANGE}
-_NODES = dict(zip(NODES, (_SKY, _BLUE, _VERMILION, _ORANGE), strict=True))
+_NODES = {
+    "host1": _SKY,
+    CLIENTS: _SKY,
+    "gw1": _BLUE,
+    "gw": _BLUE,
+    "gw2": _VERMILION,
+    "host2": _ORANGE,
+    "host": _ORANGE,
+}
 _QUANTILE_COLOURS = dict(zip(QUANTILES.values(), (_BLUE, _SKY, _GREEN, _ORANGE, _VERMILION), strict=True))
 
 _QUANTILE_SHAPES = dict(
@@ -89,6 +97,9 @@ def processor(frame: polars.DataFrame) -> Chart:
     Columns: tunnel, runtime, node (one of NODES or MACHINE), value (processor seconds per second).
     """
 
+    drawn = set(frame["node"])
+    colours = {node: colour for node, colour in _NODES.items() if node in drawn}
+
     def panel(rows: polars.DataFrame) -> Panel:
         value = polars.col("value")
         nodes, machine = rows.filter(polars.col("node") != MACHINE), rows.filter(node=MACHINE)
@@ -100,14 +111,14 @@ def processor(frame: polars.DataFrame) -> Chart:
             .mark_bar(height=14)
             .encode(
                 x=horizontal.stack("zero"),
-                color=altair.Color("node:N", scale=_scale(_NODES), title=None),
+                color=altair.Color("node:N", scale=_scale(colours), title=None),
                 order=altair.Order("place:Q"),
             )
         )
         marks = _base(machine, order.to_list()).mark_tick(color=INK, size=18, thickness=2.5, opacity=1)
         return altair.layer(costs, marks.encode(x=horizontal))
 
-    place = polars.col("node").replace_strict(_places(_NODES), default=len(_NODES)).alias("place")
+    place = polars.col("node").replace_strict(_places(NODES), default=len(NODES)).alias("place")
     return _panels(frame.with_columns(place), panel)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import polars
 
 from tunnelbench.report import figures
-from tunnelbench.report.content import NODES, Result, Section
+from tunnelbench.report.content import MACHINE, Result, Section
 from tunnelbench.report.drawing import Drawing, draw
 from tunnelbench.report.wording import number, point_slug, runtime_title
 from tunnelbench.study.points import Question
@@ -78,7 +78,8 @@ def _ratio_rows(result: Result) -> Rows:
 
 
 def _processor_rows(result: Result) -> Rows:
-    return [{"node": node, "value": estimate.median} for node, estimate in result.processor.items()]
+    machine = {} if result.machine is None else {MACHINE: result.machine}
+    return [{"node": node, "value": value} for node, value in {**result.by_node, **machine}.items()]
 
 
 def _bars(name: str, title: str, unit: str) -> Kind:
@@ -123,7 +124,7 @@ _PROCESSOR = Kind(
     "Processor seconds per second, node by node",
     figures.processor,
     _processor_rows,
-    lambda result: sum(result.processor[node].median for node in NODES if node in result.processor),
+    lambda result: sum(result.by_node.values()),
 )
 _LATENCY = _times("latency", "one-way delay")
 _ROUND_TRIP = _times("round_trip", "round trip")
