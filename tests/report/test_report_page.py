@@ -12,8 +12,8 @@ from synthetic_campaign import TUNNELS, Invented, campaign_record, write_campaig
 
 from tunnelbench.report.build import build_report
 from tunnelbench.report.collect import collect
-from tunnelbench.report.content import Content
-from tunnelbench.report.html import render, repeat_command, verdict
+from tunnelbench.report.content import Content, Doubt
+from tunnelbench.report.html import MOST_WARNINGS, render, repeat_command, verdict
 from tunnelbench.report.illustrations import Illustrations
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
@@ -81,6 +81,17 @@ def test_tables_can_be_read_aloud(page: Page) -> None:
     assert all(cell.get("scope") in ("col", "row", "colgroup", "rowgroup") for cell in page.all("th"))
     assert len(page.all("caption")) == len(page.all("table"))
     assert page.all("html") == [{"lang": "en"}]
+
+
+def test_an_advice_stands_once_however_many_warnings_it_has(content: Content) -> None:
+    doubts = tuple(Doubt(None, "unstable-cell", f"cell {n} varies", "Stop other work.", 1) for n in range(9))
+    source = render(replace(content, doubts=doubts), Illustrations())
+    page = Page(source)
+    assert page.text.count("Stop other work.") == 1
+    assert all(f"cell {n} varies" in page.text for n in range(9))
+    assert f"And {9 - MOST_WARNINGS} more" in page.text
+    assert source.index("cell 3 varies") < source.index(f"And {9 - MOST_WARNINGS} more")
+    assert "#warnings" in {link.get("href") for link in page.all("a")}
 
 
 def test_identifiers_are_unique_and_references_meet_them(page: Page) -> None:

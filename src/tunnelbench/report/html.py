@@ -13,7 +13,7 @@ from tunnelbench.analysis.why import LARGEST_UNEXPLAINED
 from tunnelbench.report.answers import comparisons, headline_sections
 from tunnelbench.report.as_run import link_as_run
 from tunnelbench.report.columns import Column, Group, columns_for, groups_of
-from tunnelbench.report.content import OUTCOMES, Content, Explained, Proof, Result, Section
+from tunnelbench.report.content import OUTCOMES, Content, Doubt, Explained, Proof, Result, Section
 from tunnelbench.report.courses import SERIES, drawn
 from tunnelbench.report.illustrations import MOST_POINTS, Illustrations
 from tunnelbench.report.method import bibtex, paragraph
@@ -40,6 +40,8 @@ MOST_FOLDED = 40
 MOST_EFFECTS = 15
 MOST_DETAILS = 60
 """Numbers behind one finding."""
+MOST_WARNINGS = 4
+"""Of those with the same advice; the rest is folded up."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ def render(content: Content, illustrations: Illustrations) -> str:
         illustrations=illustrations,
         reasons=_reasons(content),
         unexplained=_unexplained(content),
+        warnings=_warnings(content),
+        most_warnings=MOST_WARNINGS,
         has_doubtful_ciphers=any(one.why.is_cipher_doubtful for one in content.explained),
         largest_unexplained=LARGEST_UNEXPLAINED,
         proofs=_proofs(results),
@@ -204,7 +208,10 @@ def _contents(content: Content, illustrations: Illustrations) -> list[tuple[str,
         ("why", "Why"): content.explained,
         ("factors", "Factors"): content.effects,
         ("courses", "Over time"): content.courses,
+        ("bringing", "Set-up"): content.bringing,
         ("unmeasured", "Without number"): content.unmeasured,
+        ("warnings", "Warnings"): _warnings(content),
+        ("evidence", "Evidence"): content.sections,
         ("method", "Method"): True,
         ("machine", "Machine and versions"): True,
         ("repeat", "How to repeat this"): True,
@@ -227,6 +234,15 @@ def _reasons(content: Content) -> list[tuple[str, list[Explained]]]:
     for one in content.explained:
         title = f"{point_title(one.result.point)}; {runtime_title(one.result.runtime)}"
         found.setdefault(title, []).append(one)
+    return list(found.items())
+
+
+def _warnings(content: Content) -> list[tuple[str, list[Doubt]]]:
+    """What is to be done, and all that calls for it. Too few instances have a note of their own."""
+    found: dict[str, list[Doubt]] = {}
+    for doubt in content.doubts:
+        if doubt.kind != "too-few-instances":
+            found.setdefault(doubt.advice, []).append(doubt)
     return list(found.items())
 
 
