@@ -216,6 +216,25 @@ def test_ranks(claim: dict[str, Any], outcome: str) -> None:
     assert verdict(trials, rank(**claim)).outcome == outcome
 
 
+def test_an_order_over_two_runtimes_is_told_in_one_unit() -> None:
+    kernel = cells([("open", "none"), ("ipsec-manual", "aes128-sha1")])
+    tunnels = [{**cell, "runtime": "kernel"} for cell in kernel]
+    tunnels += cells([("open", "none"), ("openvpn", "aes-128-cbc-sha1"), ("ssh-vpn", "aes128-cbc-sha1")])
+    rates = {
+        "kernel": {"open": 1000.0, "ipsec-manual": 500.0},
+        None: {"open": 9000.0, "openvpn": 1800.0, "ssh-vpn": 900.0},
+    }
+    trials = campaign(tunnels, lambda cell: rates[cell.get("runtime")][cell["vpn"]])
+    claim = {"metric": "throughput", "factor": "vpn", "order": ["ipsec", "openvpn", "ssh-vpn"]}
+    published = paper({"rank": claim}, factors={"vpn": ["ip", "ipsec", "openvpn", "ssh-vpn"]})
+    means = correspondence({"vpn": {"ipsec": {"vpn": ["ipsec-manual"]}, "ip": {"vpn": ["open"]}}})
+    found = verdict(trials, published, means)
+    assert (found.outcome, found.unit) == ("holds", "ratio to plain IP")
+    assert [detail.label for detail in found.details] == ["ipsec", "openvpn", "ssh-vpn"]
+    assert [detail.value for detail in found.details] == pytest.approx([0.5, 0.2, 0.1], rel=0.05)
+    assert "Kendall's tau with the published order is 1.00" in found.summary
+
+
 def test_a_rank_with_a_level_that_was_not_measured() -> None:
     trials = campaign(cells(IPSEC[:2]), speed)
     found = verdict(trials, rank(order=["aes", "des", "3des"]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from itertools import combinations, product
 
 import polars as pl
 
@@ -27,24 +28,38 @@ def judge_comparison(claim: Compare, scope: Scope) -> Ruling:
         assert claim.factor is not None
         assert claim.equal_within_percent is not None
         return _judge_equality(claim.factor, claim.equal_within_percent / 100, scope)
-    contrasts = [
-        beats(scope, better, worse) for better in _each(claim.better) for worse in _each(claim.worse)
-    ]
+    contrasts = beats_each(scope, list(product(_each(claim.better), _each(claim.worse))))
     parts = [ordered(found.difference, said(found, scope.metric), claim.claimed_ratio) for found in contrasts]
     details = [detail(*level) for level in levels_of(contrasts).items()]
     details += [
         detail(f"{found.first} / {found.second}", found.difference, claim.claimed_ratio)
         for found in contrasts
     ]
-    return ruling(parts, tuple(details), _unit(contrasts, scope), PAIRED_TEST)
+    return ruling(parts, tuple(details), unit_of(contrasts, scope), PAIRED_TEST)
 
 
-def beats(scope: Scope, better: At, worse: At) -> Contrast:
+def beats_each(scope: Scope, pairs: Sequence[tuple[At, At]]) -> list[Contrast]:
+    """The better level of each pair against the worse, all in one unit.
+
+    That is the ratio to plain IP as soon as the levels of one pair never ran in the same runtime.
+    """
+    found = [beats(scope, *pair) for pair in pairs]
+    if len({one.is_relative for one in found}) < 2:
+        return found
+    return [beats(scope, *pair, by_ratios=True) for pair in pairs]
+
+
+def unit_of(contrasts: Iterable[Contrast], scope: Scope) -> str:
+    """The unit of levels that are compared."""
+    return "ratio to plain IP" if any(found.is_relative for found in contrasts) else scope.unit
+
+
+def beats(scope: Scope, better: At, worse: At, by_ratios: bool = False) -> Contrast:
     """One level against another, turned so that a difference above zero is what the claim says."""
     groups = {_name(better): scope.having(better), _name(worse): scope.having(worse)}
     first, second = reversed(groups) if scope.less_is_better else groups
     varying = scope.columns([*better, *worse])
-    return contrast(groups[first], groups[second], (first, second), varying)
+    return contrast(groups[first], groups[second], (first, second), varying, by_ratios)
 
 
 def judge_equal(contrasts: list[tuple[str, Contrast]], margin: float, scope: Scope) -> Ruling:
@@ -100,7 +115,3 @@ def _each(levels: At) -> list[At]:
 
 def _name(levels: At) -> str:
     return ", ".join(level_name(name) for names in levels.values() for name in names)
-
-
-def _unit(contrasts: list[Contrast], scope: Scope) -> str:
-    return "ratio to plain IP" if any(found.is_relative for found in contrasts) else scope.unit

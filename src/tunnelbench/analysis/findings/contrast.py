@@ -49,10 +49,15 @@ class Contrast:
 
 
 def contrast(
-    first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str], varying: Collection[str]
+    first: pl.DataFrame,
+    second: pl.DataFrame,
+    names: tuple[str, str],
+    varying: Collection[str],
+    by_ratios: bool = False,
 ) -> Contrast:
     """The first group against the second; `varying` are the columns that they are told apart by.
 
+    By their own values if they ever ran in the same runtime, unless `by_ratios` asks for ratios to plain IP.
     Raises NotTestableError where they share no condition in any round.
     """
     free = set(varying).union(*(FOLLOWS.get(column, ()) for column in varying))
@@ -60,7 +65,7 @@ def contrast(
     if "transport" in free:
         attempts.append((free | {"payload_bytes"}, "value"))  # a TCP write is not a datagram
     attempts.append((attempts[-1][0] | {"runtime"}, "ratio"))
-    for columns, value in attempts:
+    for columns, value in attempts[-1:] if by_ratios else attempts:
         keys = ["campaign_round", *(column for column in CELL if column not in columns)]
         pairs = _means(first, keys, value, "first").join(
             _means(second, keys, value, "second"), on=keys, how="inner", nulls_equal=True

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations, pairwise
 
 from tunnelbench.analysis.correlation import rank_correlation
-from tunnelbench.analysis.findings.comparing import PAIRED_TEST, beats
+from tunnelbench.analysis.findings.comparing import PAIRED_TEST, beats, beats_each, unit_of
 from tunnelbench.analysis.findings.contrast import Contrast, levels_of
 from tunnelbench.analysis.findings.ruling import NEGLIGIBLE, Part, Ruling, ordered, ruling
 from tunnelbench.analysis.findings.scope import NotTestableError, Scope
@@ -71,14 +72,14 @@ def _judge_order(claim: Rank, scope: Scope) -> Ruling:
     missing = [level_words(claim.factor, level) for level in claim.order if level not in present]
     if len(present) < 2:
         raise NotTestableError(_lacking(claim.factor, missing, scope))
-    contrasts = [_pair(scope, claim.factor, *pair) for pair in pairwise(present)]
+    contrasts = _pairs(scope, claim.factor, pairwise(present))
     parts = [ordered(found.difference, said(found, scope.metric)) for found in contrasts]
     means = levels_of(contrasts)
     sign = -1 if scope.less_is_better else 1
     tau = rank_correlation(range(len(present)), [-sign * means[str(level)].mean for level in present])
     remark = f"; Kendall's tau with the published order is {tau.tau:.2f}"
     details = tuple(detail(name, level) for name, level in means.items())
-    return ruling(parts, details, scope.unit, PAIRED_TEST, missing, remark)
+    return ruling(parts, details, unit_of(contrasts, scope), PAIRED_TEST, missing, remark)
 
 
 def _judge_ends(claim: Rank, scope: Scope) -> Ruling:
@@ -92,13 +93,13 @@ def _judge_ends(claim: Rank, scope: Scope) -> Ruling:
         pairs += [(claim.first, other) for other in levels if other != claim.first]
     if claim.last in levels:
         pairs += [(other, claim.last) for other in levels if other != claim.last]
-    contrasts = [_pair(scope, claim.factor, *pair) for pair in dict.fromkeys(pairs)]
+    contrasts = _pairs(scope, claim.factor, dict.fromkeys(pairs))
     parts = [ordered(found.difference, said(found, scope.metric)) for found in contrasts]
     means = levels_of(contrasts)
     ranked = sorted(means, key=lambda name: means[name].mean, reverse=not scope.less_is_better)
     remark = f"; here {ranked[0]} is best and {ranked[-1]} is worst"
     details = tuple(detail(name, means[name]) for name in ranked)
-    return ruling(parts, details, scope.unit, PAIRED_TEST, lacking, remark)
+    return ruling(parts, details, unit_of(contrasts, scope), PAIRED_TEST, lacking, remark)
 
 
 def _ranked(scope: Scope, factor: str) -> list[Level]:
@@ -112,6 +113,10 @@ def _ranked(scope: Scope, factor: str) -> list[Level]:
             continue
         wins[one if found.difference.mean > 0 else other] += 1
     return sorted(levels, key=lambda level: -wins[level])
+
+
+def _pairs(scope: Scope, factor: str, pairs: Iterable[tuple[Level, Level]]) -> list[Contrast]:
+    return beats_each(scope, [({factor: (better,)}, {factor: (worse,)}) for better, worse in pairs])
 
 
 def _pair(scope: Scope, factor: str, better: Level, worse: Level) -> Contrast:
