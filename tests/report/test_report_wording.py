@@ -50,6 +50,8 @@ def test_intervals_and_percentages() -> None:
     assert compact_interval(1.0, 20.0) == "1.00\N{EN DASH}20.0"
     assert interval(None, 1.0) == compact_interval(1.0, None) == percentage(None) == NOTHING
     assert (percentage(0.0), percentage(1.0), percentage(0.1234)) == ("0 %", "100 %", "12.3 %")
+    assert (percentage(0.99), percentage(0.026), percentage(0.0125)) == ("99.0 %", "2.60 %", "1.25 %")
+    assert (percentage(0.000386), percentage(0.0000129), percentage(1.73)) == ("0.04 %", "< 0.01 %", "173 %")
 
 
 def test_the_file_name_of_a_point() -> None:

@@ -49,10 +49,14 @@ def compact_interval(low: float | None, high: float | None, text: Callable[[floa
 
 
 def percentage(ratio: float | None) -> str:
-    """A ratio as a percentage with three significant digits."""
+    """A ratio as a percentage with about three significant digits, no finer than a hundredth of one."""
     if ratio is None:
         return NOTHING
-    return f"{100 * ratio:.3g} %"
+    if ratio in (0, 1):
+        return f"{100 * ratio:.0f} %"
+    if 0 < ratio < 0.00005:
+        return "< 0.01 %"
+    return f"{100 * ratio:.2f} %" if ratio < 0.00995 else f"{number(100 * ratio)} %"
 
 
 def probability(p_value: float | None) -> str:
