@@ -130,8 +130,8 @@ def test_the_answer_is_about_delay_loss_and_cost(tmp_path: Path) -> None:
         "<strong>ipsec-manual/aes128-gcm</strong> adds the least delay, 0.120 ms at the median against "
         "0.050 ms for plain IP, 0.900 ms at the 99th percentile against 0.400 ms, 0 % lost. "
         "<strong>ipsec-manual/3des-sha1</strong> adds the most, 0.300 ms at the median, "
-        "2.00 ms at the 99th percentile, 20 % lost. "
-        "More than 1 % is lost by ipsec-manual/3des-sha1 (20 %). "
+        "2.00 ms at the 99th percentile, 20.0 % lost. "
+        "More than 1 % is lost by ipsec-manual/3des-sha1 (20.0 %). "
         "Processor seconds per second of both gateways (and of the whole machine): plain IP 0.50 (1.50), "
         "ipsec-manual/aes128-gcm 0.50 (1.50), ipsec-manual/3des-sha1 0.50 (1.50)."
     ) in text
