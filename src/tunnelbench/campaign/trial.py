@@ -45,6 +45,18 @@ class Bench:
 async def run_trial(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:
     """Measures one point. What goes wrong in the lab makes the trial void, and never raises."""
     started = datetime.now(UTC)
+    try:
+        return await measure_trial(bench, point, position, method)
+    except (NodeError, UserError) as error:
+        reason = problem_of(bench) or str(error)
+    return TrialRecord(
+        position=position, point=point, started=started, seconds=method.window, status="void", reason=reason
+    )
+
+
+async def measure_trial(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:
+    """Measures one point. Raises NodeError or UserError where it can't, and then leaves no packet log."""
+    started = datetime.now(UTC)
     window = _Window(bench.lab)
     try:
         wire_before = await count_wire(bench.lab, point.direction)
@@ -52,15 +64,13 @@ async def run_trial(bench: Bench, point: Point, position: int, method: Method) -
         wire_after = await count_wire(bench.lab, point.direction)
         costs = await window.costs()
         logs = await bench.packets.fetch(position, measurement.packet_logs) if bench.packets else []
-        problem = problem_of(bench)
-    except (NodeError, UserError) as error:
-        window.cancel()
-        return _void(bench, point, position, started, method, problem_of(bench) or str(error))
+        if problem := problem_of(bench):
+            raise NodeError(problem)
     except BaseException:
         window.cancel()
+        if bench.packets:
+            bench.packets.remove(position)
         raise
-    if problem is not None:
-        return _void(bench, point, position, started, method, problem)
     return TrialRecord(
         position=position,
         point=point,
@@ -75,16 +85,6 @@ async def run_trial(bench: Bench, point: Point, position: int, method: Method) -
             *(bench.packets.doubts(logs) if bench.packets else ()),
         ],
         packet_logs=logs,
-    )
-
-
-def _void(
-    bench: Bench, point: Point, position: int, started: datetime, method: Method, reason: str
-) -> TrialRecord:
-    if bench.packets:
-        bench.packets.remove(position)
-    return TrialRecord(
-        position=position, point=point, started=started, seconds=method.window, status="void", reason=reason
     )
 
 

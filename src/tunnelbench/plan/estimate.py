@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import mean, quantiles
 
 from tunnelbench.plan.rounds import PlannedInstance, Runtime
-from tunnelbench.study.model import CapacitySearch, Method
+from tunnelbench.study.model import Method
 from tunnelbench.study.quantity import CAPACITY
 
 REKEY_SECONDS = 10.0
@@ -37,6 +37,8 @@ _SEARCH_TRIAL = {"conditional": 1.0, "kth": 10.0, "rfc2544": 60.0}
 """Seconds of a trial of a search whose study doesn't say."""
 _KTH_TRIALS = 10
 """At each rate, where the study doesn't say."""
+_FAILED_USUAL_TRIALS = Span(0.0, 0.5, 2.0)
+"""Of one capacity, each of which has another follow at a lower rate."""
 
 NOTHING = Span(0.0, 0.0, 0.0)
 
@@ -89,7 +91,7 @@ def estimate(instances: Iterable[PlannedInstance], method: Method, durations: Du
         backgrounds = sum(point.background != "none" for point in instance.points)
         total += _exactly(BACKGROUND_SECONDS) * backgrounds
         searches = sum(point.rate == CAPACITY for point in instance.points)
-        total += _search(method.capacity, durations.trial) * searches
+        total += _search(method, durations.trial) * searches
         total += _exactly(REKEY_SECONDS if method.rekey else 0.0)
     return total
 
@@ -123,12 +125,13 @@ def rounds_within(seconds: float, one_round: Span, before: Span, method: Method)
     )
 
 
-def _search(search: CapacitySearch, trial: Span) -> Span:
-    """What a search for capacity takes before the trial at the rate that it found.
+def _search(method: Method, trial: Span) -> Span:
+    """What a search for capacity takes before the trial that holds the rate.
 
     `conditional` and `rfc2544` take about as many trials whatever the rate is; `kth` takes steps up to it,
     which is assumed to be 100 Mbit/s, between 20 and 900.
     """
+    search = method.capacity
     seconds = search.trial or _SEARCH_TRIAL[search.rule]
     match search.rule:
         case "conditional":
@@ -138,11 +141,12 @@ def _search(search: CapacitySearch, trial: Span) -> Span:
         case "kth":
             steps = Span(20e6, 100e6, 900e6) * (1 / search.step)
             trials = steps * (search.trials or _KTH_TRIALS)
-    return Span(
-        trials.low * (seconds + trial.low),
-        trials.usual * (seconds + trial.usual),
-        trials.high * (seconds + trial.high),
-    )
+    short, usual = trial + _exactly(seconds), trial + _exactly(method.trial)
+    return _each(trials, short) + _each(_FAILED_USUAL_TRIALS, usual)
+
+
+def _each(count: Span, seconds: Span) -> Span:
+    return Span(count.low * seconds.low, count.usual * seconds.usual, count.high * seconds.high)
 
 
 def _exactly(seconds: float) -> Span:
