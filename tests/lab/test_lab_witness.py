@@ -17,8 +17,18 @@ from tunnelbench.lab.image import find
 from tunnelbench.lab.lab import Lab, LabPlan
 from tunnelbench.lab.messages import AddRoute
 from tunnelbench.lab.topology import Family
+from tunnelbench.lab.traffic import (
+    Constant,
+    PacketsPerSecond,
+    PerPacket,
+    Schedule,
+    UdpSend,
+    UdpSent,
+    Zeros,
+)
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import Established, Suite, Tunnel, Variant, gateways
+from tunnelbench.tunnels.path import SERVICE_PORT
 from tunnelbench.witness.evidence import Verdict
 from tunnelbench.witness.witness import await_first_reply, examine
 
@@ -59,6 +69,25 @@ async def test_a_good_tunnel_is_proven_again_and_again() -> None:
             verdict = await openvpn.verdict()
             assert verdict.proven, verdict.refusal
             assert verdict.evidence.packets["ipv4 udp 1194"] > 0
+
+
+async def test_a_reply_comes_although_another_load_is_still_arriving() -> None:
+    async with scene("openvpn", "aes-128-gcm") as openvpn:
+        lab = openvpn.lab
+        left = lab.nodes[lab.topology.clients[0].host]
+        start = await left.clock()
+        load = UdpSend(
+            destination=f"{lab.topology.server.inside.address(Family.IPV4)}:{SERVICE_PORT}",
+            session=1,
+            schedule=Schedule(start, warm_up=0, measure=2_000_000_000, cool_down=0),
+            departures=PacketsPerSecond(1000),
+            sizes=Constant(100),
+            mode=PerPacket(),
+            content=Zeros(),
+        )
+        sending = await left.start_traffic(load, UdpSent)
+        assert await await_first_reply(lab, openvpn.established, ("udp", Family.IPV4), 10) is not None
+        assert (await sending.outcome(5)).measured.packets
 
 
 async def test_traffic_that_goes_around_the_tunnel_is_refused() -> None:
