@@ -61,7 +61,7 @@ def test_the_number_of_figures_and_tables_is_bounded(tmp_path: Path) -> None:
     assert len(figures.over_payload) <= MOST_FAMILIES
     page = render(content, Illustrations())
     # Only the main table of a point says what was proven.
-    assert page.count('rowspan="2">Proven</th>') == 1 + MOST_FOLDED
+    assert page.count('class="evidence">Proven</th>') == 1 + MOST_FOLDED
     assert "39 more points are not shown here" in page
 
 
