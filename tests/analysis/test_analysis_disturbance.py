@@ -41,9 +41,9 @@ def test_each_cell_that_others_disturbed_is_named_with_how_much() -> None:
     )
     busy, robbed = disturbances(frame)
     assert busy.message.startswith("gre (namespace, ")
-    assert busy.message.endswith("other processes took 30% of this machine (at most 40% in one trial)")
+    assert busy.message.endswith("other processes took 30 % of this machine (at most 40 % in one trial)")
     assert "sit" in robbed.message
-    assert "its host gave 50% to others" in robbed.message
+    assert "its host gave 50 % to others" in robbed.message
     assert "doctor --tune" in busy.advice
 
 

@@ -194,7 +194,7 @@ def test_equality_within_a_margin(udp: float, outcome: str) -> None:
     claim = {"metric": "throughput", "factor": "transport", "equal_within_percent": 15}
     found = verdict(trials, {"compare": claim})
     assert found.outcome == outcome
-    assert "against a margin of 15%" in found.summary
+    assert "against a margin of 15 %" in found.summary
 
 
 def rank(**claim: Any) -> dict[str, Any]:  # noqa: ANN401

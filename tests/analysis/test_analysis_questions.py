@@ -55,9 +55,9 @@ def test_whether_a_factor_matters() -> None:
     client, server = answer_paper(
         observed(instance_values(campaign(VARIED, truth, 8, noise=0.01))), asked, correspondence(SYSTEMS)
     )
-    assert client.sentences[0].startswith("Throughput on TCP: no, not by 2%; ")
+    assert client.sentences[0].startswith("Throughput on TCP: no, not by 2 %; ")
     assert server.sentences[0].startswith("Throughput on TCP: yes; 2003 has 0.83")
-    assert "the factor explains 0.0% of the variance." in client.sentences[0]
+    assert "the factor explains 0.0 % of the variance." in client.sentences[0]
     share = float(server.sentences[0].rpartition("explains ")[2].partition("%")[0])
     assert 0.5 < share < 5
 

@@ -46,7 +46,7 @@ def test_an_unstable_cell() -> None:
     assert warning.coefficient_of_variation == pytest.approx(0.283, abs=1e-3)
     assert warning.message == (
         "ipip (namespace, bookworm, MTU 1500), TCP over IPv4, 128 KiB writes, forward, engine: throughput "
-        "varies by 28% of its mean from one instance to the next, more than 10%"
+        "varies by 28 % of its mean from one instance to the next, more than 10 %"
     )
     assert list(unstable_cells(summary, bound=0.3)) == []
 
@@ -68,7 +68,7 @@ def test_too_few_instances_are_counted_by_how_many_there_are() -> None:
     assert (three.n_cells, three.n_instances) == (2, 3)
     assert three.message == (
         "2 cells have only 3 instances: their whole range holds the true median "
-        "in 75% of campaigns, not in 95%"
+        "in 75 % of campaigns, not in 95 %"
     )
     assert "at least 6 rounds" in three.advice
 
@@ -98,7 +98,7 @@ def test_a_baseline_that_falls_steadily() -> None:
         instance_values(frame(rounds_of("open", 100.0, 98.0, 95.0, 93.0, 90.0, 88.0)))
     )
     assert warning.change == pytest.approx(-12.5 / 94, abs=0.01)
-    assert "throughput falls by 13% from the first round to the last" in warning.message
+    assert "throughput falls by 13 % from the first round to the last" in warning.message
     assert "ratios" in warning.advice
 
 

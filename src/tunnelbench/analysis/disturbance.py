@@ -14,6 +14,7 @@ from tunnelbench.analysis.frames import CELL, POINT, TREATMENT
 from tunnelbench.analysis.warnings import MeasuredCell, MeasurementWarning
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
+from tunnelbench.study.wording import in_percent
 
 LARGEST_SHARE = 0.05
 """Of the machine's processors, taken by others over a cell's trials, that goes without a warning."""
@@ -57,9 +58,10 @@ class DisturbedCell:
     def message(self) -> str:
         """What is the matter, and where."""
         parts = [
-            f"other processes took {self.others:.0%} of this machine (at most {self.most:.0%} in one trial)"
+            f"other processes took {in_percent(self.others)} of this machine "
+            f"(at most {in_percent(self.most)} in one trial)"
         ]
-        parts += [f"its host gave {self.stolen:.0%} to others"] if self.stolen > LARGEST_SHARE else []
+        parts += [f"its host gave {in_percent(self.stolen)} to others"] if self.stolen > LARGEST_SHARE else []
         return f"{self.cell}: during its trials {' and '.join(parts)}"
 
     @property
@@ -84,9 +86,8 @@ class ChangingFrequency:
     def message(self) -> str:
         """What is the matter."""
         moves = "rises" if self.change > 0 else "falls"
-        return (
-            f"the processors' clock rate {moves} by {abs(self.change):.0%} from the first trial to the last"
-        )
+        change = in_percent(abs(self.change))
+        return f"the processors' clock rate {moves} by {change} from the first trial to the last"
 
     @property
     def advice(self) -> str:

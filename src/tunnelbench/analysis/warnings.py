@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 from tunnelbench.analysis.intervals import attainable_confidence
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment, written_systems
-from tunnelbench.study.wording import metric_words, point_title
+from tunnelbench.study.wording import in_percent, metric_words, point_title
 
 
 class MeasurementWarning(Protocol):
@@ -56,8 +56,8 @@ class UnstableCell:
     @property
     def message(self) -> str:
         return (
-            f"{self.cell}: {metric_words(self.metric)} varies by {self.coefficient_of_variation:.0%} of its "
-            f"mean from one instance to the next, more than {self.bound:.0%}"
+            f"{self.cell}: {metric_words(self.metric)} varies by {in_percent(self.coefficient_of_variation)} "
+            f"of its mean from one instance to the next, more than {in_percent(self.bound)}"
         )
 
     @property
@@ -83,7 +83,8 @@ class TooFewInstances:
             return f"{cells} one instance only, which has no interval"
         return (
             f"{cells} only {self.n_instances} instances: their whole range holds the true median "
-            f"in {attainable_confidence(self.n_instances):.0%} of campaigns, not in {self.confidence:.0%}"
+            f"in {in_percent(attainable_confidence(self.n_instances))} of campaigns, "
+            f"not in {in_percent(self.confidence)}"
         )
 
     @property
@@ -133,7 +134,7 @@ class BaselineDrift:
     def message(self) -> str:
         moves = "rises" if self.change > 0 else "falls"
         return (
-            f"{self.cell}: {metric_words(self.metric)} {moves} by {abs(self.change):.0%} "
+            f"{self.cell}: {metric_words(self.metric)} {moves} by {in_percent(abs(self.change))} "
             "from the first round to the last"
         )
 

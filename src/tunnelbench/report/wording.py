@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from tunnelbench.study.points import Point
-from tunnelbench.study.wording import point_title
+from tunnelbench.study.wording import in_percent, point_title
 
 NOTHING = "\N{EN DASH}"
 """What stands where there is no number."""
@@ -93,4 +93,4 @@ def interval_name(instances: int) -> str:
     # Here, since it brings scipy along, which takes seconds that commands with a figure or two don't have.
     from tunnelbench.analysis.intervals import attainable_confidence
 
-    return f"{min(0.95, attainable_confidence(instances)):.0%} interval".replace("%", " %")
+    return f"{in_percent(min(0.95, attainable_confidence(instances)))} interval"

@@ -22,6 +22,7 @@ _FACTORS = {
     "mtu": "MTU",
     "ip": "IP version",
     "payload_bytes": "payload",
+    "offered_mbit": "offered rate",
     "congestion_control": "congestion control",
     "load": "load tool",
 }
@@ -38,6 +39,7 @@ _METRICS = {
     "throughput_spread": "spread of throughputs",
 }
 
+_UNITS = {"payload_bytes": " bytes", "mtu": " bytes", "offered_mbit": " Mbit/s"}
 _LEVELS = {"ipv4": "IPv4", "ipv6": "IPv6", "tcp": "TCP", "udp": "UDP", "icmp": "ICMP"}
 
 
@@ -55,8 +57,13 @@ def level_name(level: object) -> str:
 def level_words(factor: str, level: object) -> str:
     """A level with its factor: `payload 1400 bytes`, `gateways' system bookworm`, `TCP`."""
     shown = level_name(level)
-    unit = " bytes" if factor in ("payload_bytes", "mtu") else ""
+    unit = _UNITS.get(factor, "")
     return shown if shown in _LEVELS.values() else f"{factor_words(factor)} {shown}{unit}"
+
+
+def in_percent(share: float) -> str:
+    """`15 %` for 0.15, as sentences write it."""
+    return f"{100 * share:.0f} %"
 
 
 def metric_words(name: str) -> str:

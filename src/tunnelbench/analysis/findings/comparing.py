@@ -16,7 +16,7 @@ from tunnelbench.analysis.findings.wording import detail, said
 from tunnelbench.analysis.paired import Difference
 from tunnelbench.analysis.power import rounds_needed
 from tunnelbench.study.published import At, Compare, Level
-from tunnelbench.study.wording import factor_words, level_name
+from tunnelbench.study.wording import factor_words, in_percent, level_name
 
 PAIRED_TEST = "paired t test of log ratios over rounds"
 EQUIVALENCE_TEST = "two one-sided paired t tests of log ratios over rounds"
@@ -69,7 +69,9 @@ def judge_equal(contrasts: list[tuple[str, Contrast]], margin: float, scope: Sco
         detail(": ".join(filter(None, [where, f"{found.first} / {found.second}"])), found.difference, 1.0)
         for where, found in contrasts
     )
-    return ruling(parts, details, "ratio", EQUIVALENCE_TEST, remark=f", against a margin of {margin:.0%}")
+    return ruling(
+        parts, details, "ratio", EQUIVALENCE_TEST, remark=f", against a margin of {in_percent(margin)}"
+    )
 
 
 def equal(found: Difference, says: str, margin: float) -> Part:

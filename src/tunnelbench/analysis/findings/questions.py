@@ -16,7 +16,7 @@ from tunnelbench.analysis.findings.scope import NotTestableError, Scope, scope
 from tunnelbench.analysis.findings.wording import number, within
 from tunnelbench.study.correspondence import Correspondence
 from tunnelbench.study.published import Level, Published, Question
-from tunnelbench.study.wording import factor_words, level_name, metric_words
+from tunnelbench.study.wording import factor_words, in_percent, level_name, metric_words
 
 _NAMED = 4
 """Rivals that are named; of more, how many there are."""
@@ -113,15 +113,15 @@ def _variation(factor: str, about: Scope) -> str:
         verdict = "it can't be said from one round"
     elif found.p_value <= SIGNIFICANCE / len(pairs):
         is_small = equivalence_p_value(found, NEGLIGIBLE) <= SIGNIFICANCE
-        verdict = f"yes, but by less than {NEGLIGIBLE:.0%}" if is_small else "yes"
+        verdict = f"yes, but by less than {in_percent(NEGLIGIBLE)}" if is_small else "yes"
     elif equivalence_p_value(found, NEGLIGIBLE) <= SIGNIFICANCE:
-        verdict = f"no, not by {NEGLIGIBLE:.0%}"
+        verdict = f"no, not by {in_percent(NEGLIGIBLE)}"
     else:
         verdict = "it can't be said yet"
     share = _share(factor, about)
     return (
         f"{verdict}; {largest.first} has {number(found.ratio)} times the value of {largest.second} "
-        f"({within(found)}), and the factor explains {share:.1%} of the variance."
+        f"({within(found)}), and the factor explains {100 * share:.1f} % of the variance."
     )
 
 

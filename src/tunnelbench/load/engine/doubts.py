@@ -20,6 +20,7 @@ from tunnelbench.lab.traffic import (
 from tunnelbench.load.base import LoadWarning
 from tunnelbench.load.engine.scene import Scene
 from tunnelbench.study.quantity import MAXIMUM
+from tunnelbench.study.wording import in_percent
 
 _SHORT_RATE = 0.99
 _LATE_SHARE = 0.01
@@ -114,7 +115,7 @@ def _busy(scene: Scene, processor: int) -> Iterator[LoadWarning]:
     if share >= _BUSY_SHARE:
         yield LoadWarning(
             "receiver-busy",
-            f"the receiving thread was busy for {share:.0%} of the measured window",
+            f"the receiving thread was busy for {in_percent(share)} of the measured window",
             "The load generator is at its limit: use larger payloads or more streams, or lower the rate.",
         )
 
