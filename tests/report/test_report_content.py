@@ -11,6 +11,7 @@ from synthetic_campaign import STARTED, TCP, TUNNELS, UDP, begin, campaign_recor
 
 from tunnelbench.report.answers import comparisons, headline_sections
 from tunnelbench.report.collect import collect
+from tunnelbench.report.columns import columns_for
 from tunnelbench.report.content import Content, Result
 from tunnelbench.report.html import render
 from tunnelbench.report.illustrations import Illustrations
@@ -188,6 +189,19 @@ def test_the_mtu_is_named_only_where_it_differs(tmp_path: Path) -> None:
         "ipsec-manual/aes128-sha1 MTU 1500",
         "ipsec-manual/aes128-sha1 MTU 1400",
     }
+
+
+def test_what_was_measured_once_has_no_analysis_of_variance(tmp_path: Path) -> None:
+    write(tmp_path / "once", {OPEN: [1000.0], ESP: [400.0]})
+    assert collected(tmp_path / "once").effects == {}
+    write(tmp_path / "twice", {OPEN: [1000.0, 990.0], ESP: [400.0, 410.0]})
+    assert set(collected(tmp_path / "twice").effects) == {"throughput"}
+
+
+def test_intervals_are_named_after_the_fewest_instances_that_have_one(tmp_path: Path) -> None:
+    write(tmp_path, {OPEN: [900.0, 910.0, 920.0, 930.0, 940.0, 950.0], ESP: [400.0] * 4})
+    (section,) = collected(tmp_path).sections
+    assert interval_name(4) in [column.heading for column in columns_for(section)]
 
 
 def test_clients_of_a_gateway_are_counted_together(tmp_path: Path) -> None:

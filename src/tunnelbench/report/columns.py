@@ -38,7 +38,9 @@ class Group:
 
 def columns_for(section: Section) -> list[Column]:
     """The columns of a point in which at least one of its results has something to show."""
-    instances = min((result.proof.proven for result in section.results), default=0)
+    counts = [result.ranking.n_instances for result in section.results if result.ranking is not None]
+    # One instance has no interval; of the rest, what all can promise.
+    instances = min((count for count in counts if count > 1), default=0)
     columns = _COLUMNS[section.point.question](interval_name(instances))
     return [column for column in columns if any(column.text(result) != NOTHING for result in section.results)]
 
