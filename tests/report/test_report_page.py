@@ -13,7 +13,7 @@ from synthetic_campaign import TUNNELS, Invented, campaign_record, write_campaig
 from tunnelbench.report.build import build_report
 from tunnelbench.report.collect import collect
 from tunnelbench.report.content import Content, Doubt
-from tunnelbench.report.html import MOST_WARNINGS, render, repeat_command, verdict
+from tunnelbench.report.html import MOST_WARNINGS, render, repeat_command, settings, verdict
 from tunnelbench.report.illustrations import Illustrations
 from tunnelbench.store.read import CampaignData
 from tunnelbench.store.write import CampaignStore
@@ -92,6 +92,12 @@ def test_an_advice_stands_once_however_many_warnings_it_has(content: Content) ->
     assert f"And {9 - MOST_WARNINGS} more" in page.text
     assert source.index("cell 3 varies") < source.index(f"And {9 - MOST_WARNINGS} more")
     assert "#warnings" in {link.get("href") for link in page.all("a")}
+
+
+def test_settings_are_told_with_their_units_and_only_where_there_are_any() -> None:
+    plan = {"rounds": 2, "budget": None, "stop": "rounds", "trial": 1.5}
+    campaign = replace(campaign_record(), plan=plan)
+    assert settings(campaign) == [("Rounds", "2"), ("Stop", "rounds"), ("Trial", "1.5 s")]
 
 
 def test_identifiers_are_unique_and_references_meet_them(page: Page) -> None:

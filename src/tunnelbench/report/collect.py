@@ -184,7 +184,7 @@ def _is_repeated(result: Result) -> bool:
 def _effects(answers: polars.DataFrame) -> dict[str, Effects]:
     """What factors explain of each metric that answers, where it was measured more than once."""
     found = {metric: effects(answers, metric) for metric in answers["metric"].unique().sort()}
-    return {metric: explained for metric, explained in found.items() if explained is not None}
+    return {metric: told for metric, told in found.items() if told is not None and told.residual_freedom > 0}
 
 
 def _estimates(summary: polars.DataFrame) -> dict[tuple[Treatment, str, Point], dict[str, Estimate]]:

@@ -96,6 +96,7 @@ def render(content: Content, illustrations: Illustrations) -> str:
         reasons=_reasons(content),
         unexplained=_unexplained(content),
         warnings=_warnings(content),
+        ciphers=sorted(content.cryptography, key=lambda row: -(row.allows or 0)),
         most_warnings=MOST_WARNINGS,
         has_doubtful_ciphers=any(one.why.is_cipher_doubtful for one in content.explained),
         largest_unexplained=LARGEST_UNEXPLAINED,
@@ -116,6 +117,7 @@ def render(content: Content, illustrations: Illustrations) -> str:
         has_rekeys=any(one.rekey or one.rekey_refusal for one in content.bringing),
         has_wifi=link_as_run(content.campaign).wifi_rate is not None,
         has_system_calls=any(one.why.system_calls_per_packet for one in content.explained),
+        settings=settings(content.campaign),
         command=repeat_command(content.campaign),
         packets_name=PACKETS_NAME,
         runtime_title=runtime_title,
@@ -162,6 +164,15 @@ def repeat_command(campaign: CampaignRecord) -> str:
     options += ["--budget", f"{budget:g}s"] if isinstance(budget, int | float) else []
     options += ["--runtime", runtime] if isinstance(runtime, str) and runtime != "auto" else []
     return shlex.join(["tunnelbench", "run", STUDY_NAME, "--out", "again", *options])
+
+
+def settings(campaign: CampaignRecord) -> list[tuple[str, str]]:
+    """What the plan was asked for, in words: times with their unit, and nothing of what wasn't asked for."""
+    return [
+        (name.capitalize(), f"{value:g} s" if name in ("budget", "trial") else str(value))
+        for name, value in campaign.plan.items()
+        if value is not None
+    ]
 
 
 def verdict(evidence: Evidence) -> str:
