@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from tunnelbench.lab.topology import Family
 from tunnelbench.tunnels import all_tunnels
 from tunnelbench.tunnels.base import Place, Tunnel
+from tunnelbench.tunnels.ssh_log import Log
 from tunnelbench.tunnels.ssh_read_back import read_log, read_logs
 
 CBC = """\
@@ -78,6 +81,17 @@ def test_lines_that_say_which_function_they_come_from_are_read_alike() -> None:
     assert said.suite == "aes128-cbc-md5"
     assert said.facts["key exchange"] == "sntrup761x25519-sha512"
     assert said.facts["client"] == "OpenSSH_9.2p1 Debian-2"
+
+
+def test_of_a_log_with_datagrams_only_their_lines_are_left_out() -> None:
+    printed = [
+        "debug1: channel 0: datagram too big",
+        "SSH2_MSG_NEWKEYS received",
+        "channel 0: rcvd too much data 84",
+    ]
+    command = Log(("LogLevel DEBUG1",), has_datagrams=True).command("printf", "%s\\n", *printed)
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == f"{printed[1]}\n"
+    assert Log((), has_datagrams=False).command("ssh", "-N") == ("ssh", "-N")
 
 
 def test_ends_that_differ_have_no_suite() -> None:

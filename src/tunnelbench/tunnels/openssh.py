@@ -22,7 +22,7 @@ from tunnelbench.lab.topology import Family
 from tunnelbench.overhead import Layer, layers
 from tunnelbench.tunnels.base import Established, Gateway, Needs, ReadBack, Target, Variant
 from tunnelbench.tunnels.daemons import place_files, printed, seconds_between, start_daemon
-from tunnelbench.tunnels.ssh_log import client_log_options
+from tunnelbench.tunnels.ssh_log import client_log
 from tunnelbench.tunnels.ssh_read_back import read_logs
 from tunnelbench.tunnels.ssh_server import PORT, Listener, listener_for, server_needs, start_server
 from tunnelbench.tunnels.ssh_suites import encrypts_then_macs, suite_of, terms
@@ -132,10 +132,10 @@ async def connect(
     """
     server_key, client_key = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
     listener, program = listener_for(variant), _client_program(variant)
-    log_options = await client_log_options(left.node, program)
+    log = await client_log(left.node, program)
     environment = {"OPENSSL_CONF": f"{DIRECTORY}/openssl.cnf"} if suite_of(variant).is_legacy else {}
     client_files = {
-        "ssh_config": _lines(*_client_options(left), *log_options, *terms(variant).options, *client_options),
+        "ssh_config": _lines(*_client_options(left), *log.options, *terms(variant).options, *client_options),
         "user_key": _private(client_key),
         "known_hosts": _lines(f"{left.peer.gateway} {_public(server_key)}"),
         "openssl.cnf": _OPENSSL_CONFIG,
@@ -148,7 +148,7 @@ async def connect(
     await place_files(left.node, DIRECTORY, client_files, cleanup)
     server = await start_server(right, variant, DIRECTORY, server_files, environment, cleanup)
     await server.line("Server listening", READY_SECONDS)
-    command = (program, "-N", "-F", f"{DIRECTORY}/ssh_config", left.peer.gateway)
+    command = log.command(program, "-N", "-F", f"{DIRECTORY}/ssh_config", left.peer.gateway)
     client = await start_daemon(left.node, cleanup, *command, environment=environment)
     try:
         await client.line("Entering interactive session", READY_SECONDS)

@@ -12,7 +12,7 @@ from tunnelbench.lab.program import Program
 from tunnelbench.tunnels.base import Gateway, Variant
 from tunnelbench.tunnels.daemons import place_files, start_daemon
 from tunnelbench.tunnels.on_node import source
-from tunnelbench.tunnels.ssh_log import server_log_options
+from tunnelbench.tunnels.ssh_log import server_log
 from tunnelbench.tunnels.ssh_suites import Terms, suite_of, terms
 
 PORT = 22
@@ -74,12 +74,11 @@ async def start_server(
         return await start_daemon(end.node, cleanup, *command, environment=environment)
     # Here sshd locks itself up before it talks to strangers.
     await place_files(end.node, "/run/sshd", {}, cleanup)
-    log_options = await server_log_options(end.node)
-    config = _openssh_options(end, (*terms(variant).options, *log_options), directory)
+    log = await server_log(end.node)
+    config = _openssh_options(end, (*terms(variant).options, *log.options), directory)
     await place_files(end.node, directory, {**keys, "sshd_config": config}, cleanup)
-    return await start_daemon(
-        end.node, cleanup, "/usr/sbin/sshd", "-D", "-e", "-f", f"{directory}/sshd_config"
-    )
+    command = log.command("/usr/sbin/sshd", "-D", "-e", "-f", f"{directory}/sshd_config")
+    return await start_daemon(end.node, cleanup, *command)
 
 
 def _openssh_options(end: Gateway, more: Sequence[str], directory: str) -> bytes:
