@@ -241,13 +241,13 @@ async def test_a_tunnel_that_dies_in_usual_trials_alone_gets_lower_rates(
     tunnel = Tunnel(30e6)
     usual_trial = tunnel.usual_trial
 
-    async def dies_above_20(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:
-        tunnel.dies_above = 20e6
+    async def dies_above_25(bench: Bench, point: Point, position: int, method: Method) -> TrialRecord:
+        tunnel.dies_above = 25e6
         return await usual_trial(bench, point, position, method)
 
-    monkeypatch.setattr(tunnel, "usual_trial", dies_above_20)
+    monkeypatch.setattr(tunnel, "usual_trial", dies_above_25)
     trial = await search(tunnel, monkeypatch)
-    assert trial.metrics["capacity"] == pytest.approx(15, rel=0.06)
+    assert trial.metrics["capacity"] == pytest.approx(0.75 * 30, rel=0.06)
     assert trial.metrics["capacity_upper"] == pytest.approx(30, rel=0.06)
     assert trial.series["search_loss"][-1] == 1.0
     assert [warning.kind for warning in trial.warnings] == ["died-in-search"]

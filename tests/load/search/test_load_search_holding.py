@@ -82,17 +82,17 @@ async def test_a_small_excess_is_a_step_of_the_rule() -> None:
     assert held.rate == pytest.approx(95e6)
 
 
-async def test_a_trial_of_which_nothing_is_known_halves_the_rate() -> None:
+async def test_a_trial_that_tells_nothing_lowers_the_rate_by_a_quarter() -> None:
     rates: list[float] = []
 
     async def dies(rate: float) -> Attempt:
         rates.append(rate)
-        is_calm = rate < 30e6
+        is_calm = rate < 60e6
         return Attempt(Trial(rate, 2.0, 0.0 if is_calm else 1.0), 5000.0 if is_calm else 0.0, None)
 
     held = await hold(dies, found(100e6), Rule(SETTINGS))
-    assert rates == [100e6, 50e6, 25e6]
-    assert (held.rate, held.failed_rate) == (25e6, 50e6)
+    assert rates == [100e6, 75e6, 56.25e6]
+    assert (held.rate, held.failed_rate) == (56.25e6, 75e6)
 
 
 async def test_what_never_holds_ends_after_some_trials_at_a_rate_that_failed() -> None:

@@ -18,6 +18,8 @@ from tunnelbench.load.search.capacity import Capacity, Rule
 
 MOST_TRIALS = 5
 """Usual trials for one capacity."""
+_UNTOLD = 0.75
+"""Where nothing is known of what was carried: the next rate (ratio)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,13 @@ async def hold(attempt: Try, found: Capacity, rule: Rule) -> Capacity:
 
 def _lower(failed: Attempt, rule: Rule, *, is_first: bool) -> float | None:
     """The next rate to try, bits per second; None below the lowest."""
+    rate, lowest = failed.trial.rate, rule.settings.lowest
+    return max(lowest, min(rule.below(rate), _aim(failed, is_first=is_first))) if rate > lowest else None
+
+
+def _aim(failed: Attempt, *, is_first: bool) -> float:
+    """The rate that a trial points at, bits per second."""
     rate, carried = failed.trial.rate, failed.carried
-    if rate <= rule.settings.lowest:
-        return None
-    aim = (rate + (carried or 0.0)) / 2 if is_first or carried is None else carried
-    return max(rule.settings.lowest, min(rule.below(rate), aim))
+    if carried is None:
+        return _UNTOLD * rate
+    return (rate + carried) / 2 if is_first else carried
