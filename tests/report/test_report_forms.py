@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from synthetic_campaign import TCP, TUNNELS, Invented, write_campaign
+from synthetic_campaign import TCP, TUNNELS, UDP, Invented, write_campaign
 
 from tunnelbench.report.collect import collect
 from tunnelbench.report.content import Content
@@ -39,6 +39,13 @@ def test_lines_over_the_payload(tmp_path: Path) -> None:
     assert chapter.title == "TCP over IPv4, writes, forward, engine"
     assert "at 128 bytes and" in drawing.alternative
     assert drawing.svg.count("ipsec-manual/3des-sha1") >= 1
+
+
+def test_bytes_on_the_wire_are_drawn_over_the_size_of_datagrams(tmp_path: Path) -> None:
+    points = tuple(UDP.model_copy(update={"payload_bytes": size}) for size in SIZES)
+    (chapter,) = illustrate(written(tmp_path, points)).over_payload
+    titles = [drawing.title for drawing in chapter.drawings]
+    assert "Bytes on the wire for each byte of payload over the payload" in titles
 
 
 def test_two_sizes_make_no_line(tmp_path: Path) -> None:

@@ -40,14 +40,14 @@ PARTS = {
 """Parts of a stack from the bottom up, with their words and colours."""
 
 
-def lines(frame: polars.DataFrame, title: str) -> Chart:
+def lines(frame: polars.DataFrame, title: str, from_zero: bool = True) -> Chart:
     """Lines over the payload with 95 % intervals, a panel for each runtime and few enough tunnels.
 
     Columns: tunnel, vpn, runtime, payload, median, low, high (the bounds may be null). `title` is that of
-    the vertical axis.
+    the vertical axis, which begins at zero unless small steps are to be seen.
     """
     panels = [
-        _lines(rows, title).properties(width=_WIDTH, height=_HEIGHT, title=heading)
+        _lines(rows, title, from_zero).properties(width=_WIDTH, height=_HEIGHT, title=heading)
         for heading, rows in _line_panels(frame)
     ]
     chart = altair.vconcat(*panels, spacing=28)
@@ -148,7 +148,7 @@ def _line_panels(frame: polars.DataFrame) -> Iterator[tuple[str, polars.DataFram
                 yield f"{vpn}: {heading[0].lower()}{heading[1:]}", rows.filter(some)
 
 
-def _lines(rows: polars.DataFrame, title: str) -> Panel:
+def _lines(rows: polars.DataFrame, title: str, from_zero: bool) -> Panel:
     plain = polars.col("vpn") != BASELINE_VPN
     names = rows.select("tunnel", plain.alias("later")).unique().sort("later", "tunnel")["tunnel"].to_list()
     sizes = rows["payload"].unique().sort().to_list()
@@ -166,7 +166,8 @@ def _lines(rows: polars.DataFrame, title: str) -> Panel:
     base = altair.Chart(inline(rows)).encode(
         x=altair.X("payload:Q", title="payload in bytes", axis=axis, scale=altair.Scale(nice=False))
     )
-    vertical = altair.Y("median:Q", title=title, axis=altair.Axis(format="~f", tickCount=6))
+    scale = altair.Scale(zero=from_zero)
+    vertical = altair.Y("median:Q", title=title, axis=altair.Axis(format="~f", tickCount=6), scale=scale)
     line = base.mark_line(strokeWidth=2).encode(y=vertical, color=colour)
     marks = base.mark_point(filled=True, size=45, opacity=1).encode(y=vertical, color=colour, shape=shape)
     known = rows.drop_nulls(["low", "high"])

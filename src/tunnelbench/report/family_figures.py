@@ -12,6 +12,9 @@ from tunnelbench.report.drawing import Drawing, draw
 from tunnelbench.report.families import Family
 from tunnelbench.report.wording import family_title, number, point_slug
 
+WIRE = "wire_overhead"
+"""Rises by a step where datagrams begin to be cut up. TCP cuts what is written into segments of its own."""
+
 METRICS = {
     "throughput": "throughput in Mbit/s",
     "capacity": "capacity in Mbit/s",
@@ -20,6 +23,7 @@ METRICS = {
     "round_trip_p50": "median round trip in ms",
     "transactions_per_second": "transactions per second",
     "loss": "loss as a share of what was sent",
+    WIRE: "bytes on the wire for each byte of payload",
 }
 """Metrics that are drawn over the payload, with their words; the papers' come first."""
 
@@ -27,6 +31,8 @@ METRICS = {
 def family_figures(family: Family) -> Iterator[Drawing]:
     """A figure for each metric, where at least two sizes have it."""
     for metric, words in METRICS.items():
+        if metric == WIRE and family.point.transport == "tcp":
+            continue
         rows = [
             _row(result, estimate)
             for section in family.sections
@@ -39,7 +45,7 @@ def family_figures(family: Family) -> Iterator[Drawing]:
         title = f"{words[0].upper()}{words[1:]} over the payload"
         name = f"{metric.replace('_', '-')}-over-payload-{point_slug(family.point)}"
         yield draw(
-            comparing.lines(frame, words),
+            comparing.lines(frame, words, from_zero=metric != WIRE),
             name,
             title,
             f"{title}, {family_title(family.point)}. {_spoken(frame)}",
