@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from synthetic_campaign import TCP, TUNNELS, UDP, Invented, write_campaign
 
+from tunnelbench.report.client_figures import client_figures
 from tunnelbench.report.collect import collect
-from tunnelbench.report.content import Content
+from tunnelbench.report.content import Content, Result
 from tunnelbench.report.families import families
 from tunnelbench.report.html import MOST_FOLDED, render
 from tunnelbench.report.illustrations import MOST_FAMILIES, MOST_POINTS, Illustrations, illustrate
@@ -37,7 +39,7 @@ def test_lines_over_the_payload(tmp_path: Path) -> None:
     (drawing,) = chapter.drawings
     assert drawing.title == "Throughput in Mbit/s over the payload"
     assert chapter.title == "TCP over IPv4, writes, forward, engine"
-    assert "at 128 bytes and" in drawing.alternative
+    assert drawing.alternative.endswith(" at 1408 bytes")
     assert drawing.svg.count("ipsec-manual/3des-sha1") >= 1
 
 
@@ -50,6 +52,21 @@ def test_bytes_on_the_wire_are_drawn_over_the_size_of_datagrams(tmp_path: Path) 
 
 def test_two_sizes_make_no_line(tmp_path: Path) -> None:
     assert families(written(tmp_path, tuple(map(at, SIZES[:2]))).sections) == []
+
+
+def test_lines_over_the_number_of_clients(tmp_path: Path) -> None:
+    (section,) = written(tmp_path, (TCP,)).sections
+
+    def with_clients(result: Result, clients: int) -> Result:
+        treatment = result.treatment.model_copy(update={"clients": clients})
+        return replace(result, treatment=treatment, tunnel=treatment.tunnel)
+
+    results = tuple(with_clients(result, clients) for result in section.results for clients in (1, 4, 16))
+    drawing, *_ = client_figures(replace(section, results=results))
+    assert drawing.title == "Throughput in Mbit/s over the number of clients"
+    assert "ipsec-manual/aes128-sha1 (kernel) " in drawing.alternative
+    assert drawing.alternative.endswith(" at 16 clients")
+    assert list(client_figures(section)) == []
 
 
 def test_pairs_with_and_without_compression(tmp_path: Path) -> None:

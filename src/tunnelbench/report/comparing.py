@@ -1,4 +1,4 @@
-"""Figures in the form of published evaluations: lines over the payload, columns side by side, stacks.
+"""Figures in the form of published evaluations: lines, columns side by side, stacks.
 
 Colours and their order as in `figures`; lines differ by their marks as well, so that none needs colours.
 """
@@ -22,7 +22,7 @@ _WIDTH, _HEIGHT = 520, 250
 _LETTERS = 60
 """Letters of labels that fit under a panel side by side."""
 _MOST_LABELS = 12
-"""Sizes of payload that have a label each."""
+"""Places of an axis that have a label each."""
 
 PARTS = {
     "arrived": ("arrived", "#0072B2"),
@@ -40,14 +40,15 @@ PARTS = {
 """Parts of a stack from the bottom up, with their words and colours."""
 
 
-def lines(frame: polars.DataFrame, title: str, from_zero: bool = True) -> Chart:
-    """Lines over the payload with 95 % intervals, a panel for each runtime and few enough tunnels.
+def lines(frame: polars.DataFrame, title: str, over: str, from_zero: bool = True) -> Chart:
+    """Lines with 95 % intervals, a panel for each runtime and few enough tunnels.
 
-    Columns: tunnel, vpn, runtime, payload, median, low, high (the bounds may be null). `title` is that of
-    the vertical axis, which begins at zero unless small steps are to be seen.
+    Columns: tunnel, vpn, runtime, place, median, low, high (the bounds may be null). `over` is the title of
+    the axis of places, `title` that of the vertical one, which begins at zero unless small steps are to be
+    seen.
     """
     panels = [
-        _lines(rows, title, from_zero).properties(width=_WIDTH, height=_HEIGHT, title=heading)
+        _lines(rows, title, over, from_zero).properties(width=_WIDTH, height=_HEIGHT, title=heading)
         for heading, rows in _line_panels(frame)
     ]
     chart = altair.vconcat(*panels, spacing=28)
@@ -148,12 +149,12 @@ def _line_panels(frame: polars.DataFrame) -> Iterator[tuple[str, polars.DataFram
                 yield f"{vpn}: {heading[0].lower()}{heading[1:]}", rows.filter(some)
 
 
-def _lines(rows: polars.DataFrame, title: str, from_zero: bool) -> Panel:
+def _lines(rows: polars.DataFrame, title: str, over: str, from_zero: bool) -> Panel:
     plain = polars.col("vpn") != BASELINE_VPN
     names = rows.select("tunnel", plain.alias("later")).unique().sort("later", "tunnel")["tunnel"].to_list()
-    sizes = rows["payload"].unique().sort().to_list()
-    few = len(sizes) <= _MOST_LABELS
-    axis = altair.Axis(format="~f", values=sizes) if few else altair.Axis(format="~f", tickCount=8)
+    places = rows["place"].unique().sort().to_list()
+    few = len(places) <= _MOST_LABELS
+    axis = altair.Axis(format="~f", values=places) if few else altair.Axis(format="~f", tickCount=8)
     colour = altair.Color(
         "tunnel:N",
         scale=altair.Scale(domain=names, range=list(PALETTE[: len(names)])),
@@ -164,7 +165,7 @@ def _lines(rows: polars.DataFrame, title: str, from_zero: bool) -> Panel:
         "tunnel:N", scale=altair.Scale(domain=names, range=list(_SHAPES[: len(names)])), title=None
     )
     base = altair.Chart(inline(rows)).encode(
-        x=altair.X("payload:Q", title="payload in bytes", axis=axis, scale=altair.Scale(nice=False))
+        x=altair.X("place:Q", title=over, axis=axis, scale=altair.Scale(nice=False))
     )
     scale = altair.Scale(zero=from_zero)
     vertical = altair.Y("median:Q", title=title, axis=altair.Axis(format="~f", tickCount=6), scale=scale)
@@ -176,7 +177,7 @@ def _lines(rows: polars.DataFrame, title: str, from_zero: bool) -> Panel:
     intervals = (
         altair.Chart(inline(known))
         .mark_rule(strokeWidth=1.5)
-        .encode(x="payload:Q", y="low:Q", y2="high:Q", color=colour)
+        .encode(x="place:Q", y="low:Q", y2="high:Q", color=colour)
     )
     return altair.layer(line, intervals, marks)
 

@@ -11,6 +11,7 @@ from altair.utils.schemapi import debug_mode
 from tunnelbench.report.answers import headline_sections
 from tunnelbench.report.background_figures import background_figures, loads, loads_title
 from tunnelbench.report.beside_figures import beside_figures
+from tunnelbench.report.client_figures import client_figures
 from tunnelbench.report.compression_figures import compression_figures
 from tunnelbench.report.content import Content
 from tunnelbench.report.drawing import Drawing
@@ -41,6 +42,7 @@ class Illustrations:
     """All figures of a report."""
 
     of_backgrounds: tuple[Chapter, ...] = ()
+    over_clients: tuple[Chapter, ...] = ()
     over_payload: tuple[Chapter, ...] = ()
     of_suites: tuple[Chapter, ...] = ()
     of_points: tuple[Chapter, ...] = ()
@@ -51,7 +53,13 @@ class Illustrations:
     @property
     def chapters(self) -> tuple[Chapter, ...]:
         """Those of measured results."""
-        return (*self.of_backgrounds, *self.over_payload, *self.of_suites, *self.of_points)
+        return (
+            *self.of_backgrounds,
+            *self.over_clients,
+            *self.over_payload,
+            *self.of_suites,
+            *self.of_points,
+        )
 
     @property
     def all(self) -> Iterator[Drawing]:
@@ -75,6 +83,9 @@ def _illustrated(content: Content) -> Illustrations:
     loaded = islice(loads(content.sections), MOST_FAMILIES)
     return Illustrations(
         of_backgrounds=_chapters((loads_title(some), background_figures(some)) for some in loaded),
+        over_clients=_chapters(
+            (point_title(section.point), client_figures(section)) for section in headlines
+        ),
         over_payload=_chapters((family_title(family.point), family_figures(family)) for family in lines),
         of_suites=_chapters(
             (
