@@ -101,6 +101,9 @@ def test_the_answer_says_what_it_was_without_the_stream(content: Content) -> Non
         "Without the TCP stream: plain IP 0.100 ms, wireguard-go 0.200 ms, ssh-vpn/aes128-gcm 0.400 ms."
     ) in text
     assert text.count("Without the TCP stream") == 1
+    assert (
+        "The stream adds 39.9 ms to plain IP, 40.8 ms to wireguard-go, 300 ms to ssh-vpn/aes128-gcm." in text
+    )
     assert "A TCP stream beside measured traffic is one connection" in text
 
 
@@ -110,6 +113,8 @@ def test_the_table_has_what_the_stream_carried_in_place_of_the_wire(content: Con
         for section in content.sections
     }
     assert "Background" in groups[LOADED]
+    assert "Added to p50, ms" in groups[LOADED]
+    assert "Added to p50, ms" not in groups[QUIET]
     assert "Wire" not in groups[LOADED]
     assert "Background" not in groups[QUIET]
     assert "Wire" in groups[QUIET]

@@ -35,9 +35,17 @@ class Comparison:
 
     @property
     def costs(self) -> tuple[Result, ...]:
-        """Those whose processor time is to be told: plain IP, best and worst."""
-        told = (self.plain, self.best, self.worst)
-        return tuple(result for result in told if result is not None and result.machine is not None)
+        """Those whose processor time is to be told."""
+        return tuple(result for result in self._told if result.machine is not None)
+
+    @property
+    def slowed(self) -> tuple[Result, ...]:
+        """Those of which is known what their background adds to them."""
+        return tuple(result for result in self._told if result.added is not None)
+
+    @property
+    def _told(self) -> tuple[Result, ...]:
+        return tuple(result for result in (self.plain, self.best, self.worst) if result is not None)
 
 
 def comparisons(content: Content) -> list[Comparison]:

@@ -70,6 +70,7 @@ def _result(result: Result) -> dict[str, Any]:
         "encrypted": result.encrypted,
         "ranked_by": result.ranked_by,
         "metrics": result.metrics,
+        "added": result.added,
         "processor": result.processor,
         "proof": result.proof,
     }

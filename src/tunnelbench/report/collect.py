@@ -14,6 +14,7 @@ from tunnelbench.analysis.disturbance import disturbances, machine_summary
 from tunnelbench.analysis.effects import Effects, effects
 from tunnelbench.analysis.findings.scope import METRICS
 from tunnelbench.analysis.frames import CELL, POINT, TREATMENT
+from tunnelbench.analysis.loading import added_by_background
 from tunnelbench.analysis.ranked import LESS_IS_BETTER
 from tunnelbench.analysis.wall_time import WallTime, wall_time
 from tunnelbench.analysis.warnings import MeasurementWarning
@@ -21,6 +22,7 @@ from tunnelbench.ciphers.cost import Cost
 from tunnelbench.report.answers import headline_sections
 from tunnelbench.report.content import (
     OUTCOMES,
+    Added,
     Bringing,
     Content,
     Cryptography,
@@ -37,6 +39,7 @@ from tunnelbench.report.reasons import explained
 from tunnelbench.report.reproduction import correspondence_of, reproduction
 from tunnelbench.report.wording import printable, some_of
 from tunnelbench.store.model import CampaignRecord, CryptographyRecord, RekeyRecord
+from tunnelbench.store.outline import in_words
 from tunnelbench.store.read import CampaignData
 from tunnelbench.study.points import Point
 from tunnelbench.study.treatment import Treatment
@@ -161,6 +164,10 @@ def _results(numbers: Numbers, proofs: Mapping[Place, Proof], names: Names) -> l
         (_treatment(row), row["runtime"], _point(row)): row["tier"]
         for row in numbers.tiers.iter_rows(named=True)
     }
+    added = {
+        (_treatment(row), row["runtime"], _point(row)): Added(row["n"], row["added"], row["low"], row["high"])
+        for row in in_words(added_by_background(numbers.answers)).iter_rows(named=True)
+    }
     results = [
         Result(
             tunnel=names[treatment],
@@ -171,6 +178,7 @@ def _results(numbers: Numbers, proofs: Mapping[Place, Proof], names: Names) -> l
             processor=costs.get((treatment, runtime, point), {}),
             proof=proofs[treatment, runtime],
             tier=tiers.get((treatment, runtime, point)),
+            added=added.get((treatment, runtime, point)),
         )
         for (treatment, runtime, point), estimates in _estimates(numbers.summary).items()
     ]

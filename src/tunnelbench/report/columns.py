@@ -100,6 +100,7 @@ def _by_delay(interval: str) -> list[Column]:
         *_related("latency_p50", "Ratio of p50 to plain IP", interval),
         Column("Jitter, ms", "last", _jitter),
         Column("Voice", "MOS", _median("mos")),
+        *_added("p50"),
         _background(),
         _loss(),
         _gateways(),
@@ -121,6 +122,7 @@ def _by_round_trip(interval: str) -> list[Column]:
         *_ranked("round_trip_p50", "Round trip, ms", "p50", interval, milliseconds),
         Column("Round trip, ms", "p99", _median("round_trip_p99", milliseconds)),
         *_related("round_trip_p50", "Ratio of p50 to plain IP", interval),
+        *_added("p50"),
         _background(),
         _loss(),
         _gateways(),
@@ -186,6 +188,11 @@ def _processor() -> list[Column]:
 
 def _gateways() -> Column:
     return Column("Gateways", "processor s/s", _of_gateways)
+
+
+def _added(quantile: str) -> list[Column]:
+    title = f"Added to {quantile}, ms"
+    return [Column(title, "mean", _mean_added), Column(title, "95 % interval", _interval_added)]
 
 
 def _background() -> Column:
@@ -254,6 +261,15 @@ def _ratio(name: str) -> Callable[[Result], str]:
 def _ratio_interval(name: str) -> Callable[[Result], str]:
     interval = _metric(name, lambda it: compact_interval(it.ratio_low, it.ratio_high))
     return lambda result: NOTHING if result.treatment.is_baseline else interval(result)
+
+
+def _mean_added(result: Result) -> str:
+    return NOTHING if result.added is None else milliseconds(result.added.added)
+
+
+def _interval_added(result: Result) -> str:
+    added = result.added
+    return NOTHING if added is None else compact_interval(added.low, added.high, milliseconds)
 
 
 def _of_gateways(result: Result) -> str:

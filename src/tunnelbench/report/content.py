@@ -66,6 +66,17 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Added:
+    """What a background adds to the metric that answers, as `analysis.loading` has it."""
+
+    n: int
+    """Instances."""
+    added: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
 class Proof:
     """What the witness says of all instances of one treatment in one runtime."""
 
@@ -94,6 +105,8 @@ class Result:
     tier: int | None = None
     """1 for the best at its point in its runtime and for those that can't be told from it, 2 for the next;
     None where nothing was repeated."""
+    added: Added | None = None
+    """None without a background, and where it wasn't measured alone as well."""
 
     @property
     def throughput(self) -> Estimate | None:
