@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -87,9 +88,12 @@ def _queued(before: Counters, after: Counters, seconds: float) -> dict[str, floa
 
 
 def _machine(before: Counters, after: Counters) -> dict[str, float]:
+    """Its parts as the kernel samples them at its ticks, and in all what was not idle, which it measures."""
     seconds = (after.clock - before.clock) / _SECOND
-    fields = {
-        name: (getattr(after.kernel, name) - getattr(before.kernel, name)) / seconds
-        for name in ("user", "system", "softirq")
-    }
-    return {**fields, "total": sum(fields.values())}
+
+    def spent(name: str) -> float:
+        return (getattr(after.kernel, name) - getattr(before.kernel, name)) / seconds
+
+    parts = {name: spent(name) for name in ("user", "system", "softirq")}
+    processors = os.cpu_count() or 1
+    return {**parts, "total": max(0.0, processors - spent("idle") - spent("stolen"))}
