@@ -42,5 +42,7 @@ def test_every_second_has_one_place() -> None:
 def test_nobody_knows_how_long_a_pause_was() -> None:
     assert wall_time(CREATED, instances((10, 30), superseded=True), states(8), traffic=5) is None
     assert wall_time(CREATED, instances((10, None)), states(8), traffic=5) is None
+    went_on = pl.concat([states(8), states(9)])
+    assert wall_time(CREATED, instances((10, 30), (90, 110)), went_on, traffic=5) is None
     assert wall_time(CREATED, instances(), states(), traffic=0) is None
     assert wall_time(CREATED, instances((10, 30)), states(), traffic=0) is None

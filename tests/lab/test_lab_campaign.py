@@ -207,6 +207,13 @@ async def test_an_interrupted_campaign_keeps_its_trials_and_goes_on(tmp_path: Pa
         assert data.campaign().state == "finished"
         assert data.instances().filter(pl.col("status") == "proven").height == 2
 
+    await resume(tmp_path / "out", Silent(), rounds=2)
+    with CampaignData(tmp_path / "out") as data:
+        assert data.campaign().plan["rounds"] == 2
+        assert data.instances().filter(pl.col("status") == "proven").height == 4
+    with pytest.raises(UserError, match="has 2 rounds already"):
+        await resume(tmp_path / "out", Silent(), rounds=1)
+
 
 def test_a_killed_campaign_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
     study = tmp_path / "test.toml"

@@ -199,9 +199,9 @@ def test_no_word_of_user_mode_linux_where_there_is_none(tmp_path: Path) -> None:
 def test_the_command_repeats_the_plan() -> None:
     record = campaign_record()
     assert repeat_command(record) == "tunnelbench run study.toml --out again --rounds 4"
-    plan = {"rounds": 3, "budget": 300.0, "runtime": "kernel"}
+    plan = {"rounds": 3, "budget": 300.0, "runtime": "kernel", "profile": "smoke"}
     command = repeat_command(replace(record, plan=plan))
-    assert command.endswith("--rounds 3 --budget 300s --runtime kernel")
+    assert command.endswith("--profile smoke --rounds 3 --budget 300s --runtime kernel")
     assert "--runtime" not in repeat_command(replace(record, plan={"runtime": "auto"}))
 
 

@@ -46,12 +46,13 @@ def wall_time(
     """What a campaign's time went into.
 
     `instances` and `states` as the store has them (`CampaignData.instances`, `.machine_states`); `traffic`
-    in seconds. None where nothing was measured, and where a campaign was interrupted: nobody knows for how
-    long.
+    in seconds. None where nothing was measured, and where a campaign was interrupted or went on later: nobody
+    knows after how long.
     """
     ran = instances.filter(pl.col("status") != "skipped")
     whole = ran["ended"].null_count() == 0 and not ran["superseded"].any()
-    if ran.is_empty() or not whole or "interrupted" in ran["status"]:
+    beginnings = (states["moment"] == "before").sum()
+    if ran.is_empty() or not whole or "interrupted" in ran["status"] or beginnings > 1:
         return None
     trials = float(states.filter(pl.col("moment") == "during")["seconds"].sum())
     if not trials:

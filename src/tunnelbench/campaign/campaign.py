@@ -91,15 +91,29 @@ async def start(study_text: str, source: str, out: Path, wish: Wish, observer: O
         return await _run(store, prepared, observer)
 
 
-async def resume(directory: Path, observer: Observer) -> str:
-    """Goes on with a campaign where it stopped, as it was planned; returns why it ended."""
+async def resume(
+    directory: Path, observer: Observer, rounds: int | None = None, budget: float | None = None
+) -> str:
+    """Goes on with a campaign where it stopped, as it was planned; returns why it ended.
+
+    `rounds` and `budget` (seconds), both in all, replace those of the plan: it then goes on beyond its end.
+    Raises UserError as `start` does, and where it has more rounds already.
+    """
     with CampaignData(directory) as data:
         record, contents = data.campaign(), data.contents()
-    wish = _wish_of(record)
+        done = max(data.instances()["campaign_round"].drop_nulls(), default=0)
+    if rounds is not None and rounds < done:
+        raise UserError(
+            f"the campaign in {directory} has {done} rounds already",
+            advice=f"Give --rounds the number of rounds in all: more than {done}.",
+        )
+    planned = _wish_of(record)
+    wish = replace(planned, rounds=rounds or planned.rounds, budget=budget or planned.budget)
     source = f"the study in {directory}"
     study = parse_study(record.study_toml, source, catalogue(), profile=wish.profile)
     prepared = await _prepare(study, contents, wish)
     with CampaignStore.open(directory) as store:
+        store.replan(record.plan | {"rounds": prepared.method.rounds, "budget": prepared.method.budget})
         return await _run(store, prepared, observer)
 
 

@@ -61,11 +61,23 @@ def run_command(
 
 
 def resume_command(
-    directory: Annotated[Path, typer.Argument(help="The directory of a campaign that was stopped.")],
+    directory: Annotated[Path, typer.Argument(help="The directory of a campaign.")],
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rounds in all, instead of the plan's.", show_default="as planned"),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Time for the whole campaign, such as 40m.", show_default="as planned"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Go on with a campaign that was interrupted or killed; its finished trials are kept."""
-    _run(lambda view: resume(directory, view), directory, as_json)
+    """Go on with a campaign that was interrupted or killed, or that should have more rounds.
+
+    All that it has measured is kept.
+    """
+    seconds = seconds_of(budget)
+    _run(lambda view: resume(directory, view, rounds, seconds), directory, as_json)
 
 
 def report_command(

@@ -159,8 +159,10 @@ def outcome_words(outcome: str, count: int) -> str:
 
 def repeat_command(campaign: CampaignRecord) -> str:
     """The command that measures the same again, given in the directory of the report."""
-    rounds, budget, runtime = (campaign.plan.get(name) for name in ("rounds", "budget", "runtime"))
-    options = ["--rounds", str(rounds)] if isinstance(rounds, int) else []
+    names = ("profile", "rounds", "budget", "runtime")
+    profile, rounds, budget, runtime = (campaign.plan.get(name) for name in names)
+    options = ["--profile", profile] if isinstance(profile, str) else []
+    options += ["--rounds", str(rounds)] if isinstance(rounds, int) else []
     options += ["--budget", f"{budget:g}s"] if isinstance(budget, int | float) else []
     options += ["--runtime", runtime] if isinstance(runtime, str) and runtime != "auto" else []
     return shlex.join(["tunnelbench", "run", STUDY_NAME, "--out", "again", *options])

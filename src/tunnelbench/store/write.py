@@ -9,6 +9,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType, TracebackType
+from typing import Any
 
 import msgspec
 
@@ -126,6 +127,11 @@ class CampaignStore:
         """Close the file and let others write. The campaign's state stays what `finish` made it."""
         self._connection.close()
         self._lock.release()
+
+    def replan(self, plan: Mapping[str, Any]) -> None:
+        """Replace the settings of the campaign's plan."""
+        with self._transaction() as connection:
+            connection.execute("UPDATE campaign SET plan = ?", (_json(plan),))
 
     @property
     def packets(self) -> Path:
