@@ -58,7 +58,7 @@ async def run_point(bench: Bench, point: Point, position: int, method: Method, t
 async def _search(trials: RateTrials, settings: CapacitySearch) -> Capacity:
     highest = settings.highest or await trials.most_sent()
     if highest <= settings.lowest:
-        raise LoadError(f"the sender reaches {highest / 1e6:.3g} Mbit/s, no more than the lowest rate")
+        raise LoadError(f"the sender reaches {highest / 1e6:.4g} Mbit/s, no more than the lowest rate")
     return await find_capacity(trials.short, settings, highest)
 
 
@@ -117,7 +117,7 @@ def _deaths(rates: Sequence[float]) -> list[WarningRecord]:
         WarningRecord(
             "died-in-search",
             f"the tunnel died {times} while its capacity was searched for, at the least under "
-            f"{min(rates) / 1e6:.3g} Mbit/s, and was brought up again each time",
+            f"{min(rates) / 1e6:.4g} Mbit/s, and was brought up again each time",
             "Such a rate counts as not carried. The capacity is that of a tunnel that lived.",
         )
     ]
