@@ -61,8 +61,8 @@ class Durations:
 
 USUAL_DURATIONS = Durations(
     origin="what campaigns took on a virtual machine with two processors",
-    trial=Span(0.2, 0.4, 0.8),
-    instance={"namespace": Span(1.0, 2.2, 4.5), "kernel": Span(2.0, 4.5, 12.0)},
+    trial=Span(0.08, 0.15, 0.5),
+    instance={"namespace": Span(0.3, 1.2, 4.5), "kernel": Span(0.6, 1.5, 6.0)},
     calibration=Span(1.0, 2.0, 3.0),
 )
 """What is assumed where no earlier campaign is at hand."""
