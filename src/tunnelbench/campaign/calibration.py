@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from tunnelbench.campaign.course import Course
+from tunnelbench.campaign.systems import images_by_node
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Lab, LabPlan
@@ -32,7 +33,7 @@ _CLOSE = 0.9
 """The share of a generator's own highest throughput from which on it counts as the bottleneck."""
 
 Setting = tuple[str, int, Point]
-"""Image of the hosts, MTU and point."""
+"""Systems of the hosts, MTU and point."""
 
 
 def settings(cells: Iterable[Cell]) -> tuple[Setting, ...]:
@@ -47,33 +48,39 @@ def settings(cells: Iterable[Cell]) -> tuple[Setting, ...]:
         kind = (cell.treatment.host_os, cell.treatment.mtu, _of_any_size(_as_fast_as_possible(cell.point)))
         sizes.setdefault(kind, set()).add(cell.point.payload_bytes)
     wanted: list[Setting] = []
-    for (image, mtu, kind), of_kind in sizes.items():
+    for (host_os, mtu, kind), of_kind in sizes.items():
         chosen = _spread_out(sorted(of_kind))
-        wanted += [(image, mtu, _of_size(kind, size)) for size in chosen]
+        wanted += [(host_os, mtu, _of_size(kind, size)) for size in chosen]
         if kind.transport == "udp":
-            wanted.append((image, mtu, _of_size(kind.model_copy(update={"rate": _QUIET_RATE}), chosen[0])))
+            wanted.append((host_os, mtu, _of_size(kind.model_copy(update={"rate": _QUIET_RATE}), chosen[0])))
     return tuple(wanted)
 
 
 async def calibrate(
     wanted: Sequence[Setting], images: Mapping[str, Image], course: Course
 ) -> list[CalibrationRecord]:
-    """Measures the settings, those of one image and MTU in one lab.
+    """Measures the settings, those of the same systems and MTU in one lab.
 
     A generator that can't be measured is recorded with the reason: a campaign doesn't fail for that. Raises
     UserError where a lab can't be built.
     """
     found: list[CalibrationRecord] = []
-    for image, mtu in dict.fromkeys((image, mtu) for image, mtu, _ in wanted):
-        points = [setting[2] for setting in wanted if setting[:2] == (image, mtu)]
-        trials = await _measure(points, images[image], mtu, course)
-        found += [CalibrationRecord(image, mtu, trial.point, trial.metrics, trial.reason) for trial in trials]
+    for host_os, mtu in dict.fromkeys((host_os, mtu) for host_os, mtu, _ in wanted):
+        points = [setting[2] for setting in wanted if setting[:2] == (host_os, mtu)]
+        names = images_by_node(_TOPOLOGY, host_os, host_os)
+        trials = await _measure(points, {node: images[name] for node, name in names.items()}, mtu, course)
+        found += [
+            CalibrationRecord(host_os, mtu, trial.point, trial.metrics, trial.reason) for trial in trials
+        ]
     return found
 
 
-async def _measure(points: Sequence[Point], image: Image, mtu: int, course: Course) -> list[TrialRecord]:
+async def _measure(
+    points: Sequence[Point], images: Mapping[str, Image], mtu: int, course: Course
+) -> list[TrialRecord]:
     method = course.method.model_copy(update=_METHOD)
-    async with Lab(LabPlan(_TOPOLOGY, image, {}, mtu)) as lab, AsyncExitStack() as cleanup:
+    plan = LabPlan(_TOPOLOGY, images[_TOPOLOGY.server.host], {}, mtu, images=images)
+    async with Lab(plan) as lab, AsyncExitStack() as cleanup:
         established = await TUNNEL.up(*gateways(lab), TUNNEL.variant("none"), cleanup)
         bench = Bench(lab, established, course.socket, course.contents)
         return [await run_trial(bench, point, position, method) for position, point in enumerate(points)]

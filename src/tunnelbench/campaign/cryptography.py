@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tunnelbench.campaign.systems import at_tunnel_ends
 from tunnelbench.ciphers.measure import Alone, Suite, time_suites
@@ -30,16 +31,39 @@ async def time_cryptography(
 ) -> list[CryptographyRecord]:
     """Times each suite once for each image and runtime; what can't be timed is recorded with the reason.
 
-    Raises UserError where a lab can't be built.
+    Of two gateways with an image each, the record is of the slower. Raises UserError where a lab can't be
+    built.
     """
-    by_place: dict[tuple[str, str], list[Treatment]] = {}
-    for treatment, runtime in wanted:
-        by_place.setdefault((at_tunnel_ends(treatment, topology)[0], runtime), []).append(treatment)
-    found: list[CryptographyRecord] = []
-    for (image, runtime), treatments in by_place.items():
-        alone = await _time(images[image], Runtime(runtime), treatments)
-        found += [_record(treatment, runtime, alone[_suite(treatment)]) for treatment in treatments]
-    return found
+    ends = {one: _timed_on(one[0], topology) for one in wanted}
+    found: dict[Wanted, dict[str, Alone]] = {one: {} for one in ends}
+    places = dict.fromkeys((image, one[1]) for one, names in ends.items() for image in names)
+    for image, runtime in places:
+        here = [one for one, names in ends.items() if image in names and one[1] == runtime]
+        alone = await _time(images[image], Runtime(runtime), [treatment for treatment, _ in here])
+        for one in here:
+            found[one][image] = alone[_suite(one[0])]
+    return [_record(*one, _slowest(by_image)) for one, by_image in found.items()]
+
+
+def _timed_on(treatment: Treatment, topology: str) -> tuple[str, ...]:
+    """The images of both ends; in remote access that of the gateway, which does the work for all clients."""
+    ends = at_tunnel_ends(treatment, topology)
+    return ends[:1] if topology == "remote-access" else ends
+
+
+def _slowest(by_image: Mapping[str, Alone]) -> Alone:
+    """The one that allows least, one that could not be timed before all; where there are several, it says
+    of which image it is."""
+    image = min(by_image, key=lambda name: _allows(by_image[name]))
+    alone = by_image[image]
+    if len(by_image) == 1:
+        return alone
+    reason = f"on {image}: {alone.reason}" if alone.reason else None
+    return replace(alone, implementation=f"{alone.implementation} on {image}", reason=reason)
+
+
+def _allows(alone: Alone) -> float:
+    return alone.cost.mbit_per_second() if alone.cost else 0.0
 
 
 def suite_alone(tunnel: Tunnel, variant: Variant) -> Suite:

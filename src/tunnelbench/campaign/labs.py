@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
+from tunnelbench.campaign.systems import images_by_node
 from tunnelbench.lab.cleanliness import Snapshot, forget_paths, leftovers, snapshot
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
@@ -75,8 +76,10 @@ class Labs:
         if self._wifi is not None:
             topology = with_wifi(topology)
         gateways = dict.fromkeys(topology.gateways, key.runtime)
-        image, host_image = self._images[key.gateway_os], self._images[key.host_os]
-        plan = LabPlan(topology, image, gateways, key.mtu, self._wire, self._hosts, host_image, self._wifi)
+        names = images_by_node(topology, key.gateway_os, key.host_os)
+        images = {node: self._images[name] for node, name in names.items()}
+        image = images[topology.server.gateway]
+        plan = LabPlan(topology, image, gateways, key.mtu, self._wire, self._hosts, images, self._wifi)
         lab = await Lab(plan).__aenter__()
         snapshots = await asyncio.gather(*(snapshot(node) for node in lab.nodes.values()))
         self._open[key] = (lab, dict(zip(lab.nodes, snapshots, strict=True)))

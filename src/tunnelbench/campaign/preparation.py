@@ -18,6 +18,7 @@ from tunnelbench.load import drivers
 from tunnelbench.plan.rounds import Runtime as PlannedRuntime
 from tunnelbench.study.cells import Cell
 from tunnelbench.study.model import Study
+from tunnelbench.study.systems import read_systems
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.study.vocabulary import RuntimeChoice
 from tunnelbench.tunnels.treatments import tunnel_of, variant_of
@@ -50,8 +51,8 @@ async def survey(study: Study, cells: Iterable[Cell], runtime: RuntimeChoice | N
     """
     cells = tuple(cells)
     treatments = list(dict.fromkeys(cell.treatment for cell in cells))
-    systems = [system for treatment in treatments for system in (treatment.gateway_os, treatment.host_os)]
-    found = {name: images.find(name) for name in dict.fromkeys(systems)}
+    names = [name for treatment in treatments for name in treatment.images]
+    found = {name: images.find(name) for name in dict.fromkeys(names)}
     for image in found.values():
         await _require_load_programs(image, cells)
     wifi = None
@@ -93,7 +94,11 @@ def _without_radios(image: Image) -> str:
 
 async def _require_load_programs(image: Image, cells: Iterable[Cell]) -> None:
     """Raises UserError where the image lacks a program of a load that is to run on it."""
-    wanted = {cell.point.load for cell in cells if cell.treatment.host_os == image.name and not cell.skipped}
+    wanted = {
+        cell.point.load
+        for cell in cells
+        if image.name in read_systems(cell.treatment.host_os).images and not cell.skipped
+    }
     programs = {load: drivers()[load].programs for load in sorted(wanted)}
     absent = set(await programs_missing(image, frozenset[str]().union(*programs.values())))
     for load, needed in programs.items():

@@ -12,13 +12,14 @@ from typing import Literal
 from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.labs import LabKey, Labs
 from tunnelbench.campaign.standing import Standing
+from tunnelbench.campaign.systems import place_tunnels
 from tunnelbench.campaign.trial import Bench, run_trial
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.lab.connection import NodeError
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Lab
-from tunnelbench.lab.runtimes import Placement, place
+from tunnelbench.lab.runtimes import Placement
 from tunnelbench.lab.shaping import Shaping
 from tunnelbench.lab.together import together
 from tunnelbench.lab.topology import Family
@@ -45,7 +46,7 @@ _TCP_WRITE = 131_072
 
 @dataclass(frozen=True)
 class Attempt:
-    """A treatment to try in a topology; all nodes run the same image."""
+    """A treatment to try in a topology; hosts run what gateways run."""
 
     treatment: Treatment
     topology: str
@@ -170,7 +171,7 @@ async def try_out(attempts: Sequence[Attempt], at_once: int = 1) -> AsyncGenerat
 async def _one_by_one(attempts: Sequence[Attempt]) -> AsyncGenerator[Finding]:
     found = {
         name: images.find(name)
-        for name in dict.fromkeys(attempt.treatment.gateway_os for attempt in attempts)
+        for name in dict.fromkeys(name for attempt in attempts for name in attempt.treatment.images)
     }
     by_lab: dict[tuple[str, Shaping], list[Attempt]] = {}
     for attempt in attempts:
@@ -178,32 +179,28 @@ async def _one_by_one(attempts: Sequence[Attempt]) -> AsyncGenerator[Finding]:
         by_lab.setdefault((attempt.topology, wire), []).append(attempt)
     for (topology, wire), wanted in by_lab.items():
         async with Labs(topology, wire, Shaping(), found) as labs:
-            placements = await _placements(wanted, found)
+            placements = await _placements(wanted, topology, found)
             for attempt in wanted:
                 yield await _try(attempt, placements, labs)
 
 
 async def _placements(
-    attempts: Iterable[Attempt], found: Mapping[str, Image]
-) -> dict[Attempt, Placement | str]:
-    """Where each attempt runs, or the objection to it."""
-    placements: dict[Attempt, Placement | str] = {}
-    by_image: dict[str, dict[Attempt, Needs]] = {}
-    for attempt in attempts:
-        treatment = attempt.treatment
-        objection = catalogue().vpns[treatment.vpn].objection(treatment, attempt.topology)
+    attempts: Iterable[Attempt], topology: str, found: Mapping[str, Image]
+) -> dict[Treatment, Placement | str]:
+    """Where each treatment runs, or the objection to it."""
+    objections: dict[Treatment, Placement | str] = {}
+    needs: dict[Treatment, Needs] = {}
+    for treatment in (attempt.treatment for attempt in attempts):
+        objection = catalogue().vpns[treatment.vpn].objection(treatment, topology)
         if objection is None:
-            needs = tunnel_of(treatment).needs(variant_of(treatment))
-            by_image.setdefault(treatment.gateway_os, {})[attempt] = needs
+            needs[treatment] = tunnel_of(treatment).needs(variant_of(treatment))
         else:
-            placements[attempt] = objection
-    for image, needs in by_image.items():
-        placements |= await place(found[image], needs)
-    return placements
+            objections[treatment] = objection
+    return objections | await place_tunnels(needs, topology, found)
 
 
-async def _try(attempt: Attempt, placements: Mapping[Attempt, Placement | str], labs: Labs) -> Finding:
-    placement = placements[attempt]
+async def _try(attempt: Attempt, placements: Mapping[Treatment, Placement | str], labs: Labs) -> Finding:
+    placement = placements[attempt.treatment]
     if isinstance(placement, str):
         return Finding(attempt, "blocked", placement)
     if placement.runtime is None:

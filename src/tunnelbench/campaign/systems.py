@@ -1,4 +1,4 @@
-"""Which images a treatment needs, and where its tunnel can run on them."""
+"""Which image each node of a treatment runs, and where its tunnel can run on them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,28 @@ from tunnelbench.lab.features import Needs
 from tunnelbench.lab.image import Image
 from tunnelbench.lab.lab import Runtime
 from tunnelbench.lab.runtimes import Placement, place
-from tunnelbench.lab.topology import topology_of
+from tunnelbench.lab.topology import Topology, topology_of
+from tunnelbench.study.systems import read_systems
 from tunnelbench.study.treatment import Treatment
+
+
+def images_by_node(topology: Topology, gateway_os: str, host_os: str) -> dict[str, str]:
+    """The name of the image that each node runs but a hop of Wi-Fi, which needs a kernel of its own."""
+    gateways, hosts = read_systems(gateway_os), read_systems(host_os)
+    first_side = {node for site in topology.clients for node in (site.host, site.gateway)}
+    found: dict[str, str] = {}
+    for node in topology.nodes:
+        systems = hosts if node in topology.hosts else gateways
+        found[node] = systems.first if node in first_side else systems.second
+    return {node: name for node, name in found.items() if node != topology.wifi}
 
 
 def at_tunnel_ends(treatment: Treatment, topology: str) -> tuple[str, ...]:
     """The names of the images on which a tunnel ends: each once, that of the server's end first."""
     network = topology_of(topology, treatment.clients)
+    names = images_by_node(network, treatment.gateway_os, treatment.host_os)
     ends = (site.gateway for site in (network.server, *network.clients))
-    systems = (treatment.host_os if end in network.hosts else treatment.gateway_os for end in ends)
-    return tuple(dict.fromkeys(systems))
+    return tuple(dict.fromkeys(names[end] for end in ends))
 
 
 async def place_tunnels(
@@ -30,20 +42,28 @@ async def place_tunnels(
 
     All images on which it ends must have what it needs. Raises UserError where this machine can't make nodes.
     """
-    found: dict[Treatment, list[Placement]] = {treatment: [] for treatment in wanted}
+    found: dict[Treatment, dict[str, Placement]] = {treatment: {} for treatment in wanted}
     ends = {treatment: at_tunnel_ends(treatment, topology) for treatment in wanted}
     for name in dict.fromkeys(image for treatment in wanted for image in ends[treatment]):
         needs = {treatment: needs for treatment, needs in wanted.items() if name in ends[treatment]}
         for treatment, placement in (await place(images[name], needs, forced)).items():
-            found[treatment].append(placement)
-    chosen = {
-        treatment: next((one for one in placements if one.runtime is None), placements[0])
-        for treatment, placements in found.items()
-    }
+            found[treatment][name] = placement
+    chosen = {treatment: _joint(by_image) for treatment, by_image in found.items()}
     # One end runs here and another only as a kernel: then all are kernels.
     mixed = {
         treatment: wanted[treatment]
-        for treatment, placements in found.items()
-        if chosen[treatment].runtime is not None and len({one.runtime for one in placements}) > 1
+        for treatment, by_image in found.items()
+        if chosen[treatment].runtime is not None and len({one.runtime for one in by_image.values()}) > 1
     }
     return chosen | (await place_tunnels(mixed, topology, images, Runtime.KERNEL) if mixed else {})
+
+
+def _joint(by_image: Mapping[str, Placement]) -> Placement:
+    """Nowhere where one image won't do, else where the first can, with all reasons that there are."""
+    lacking = {name: one for name, one in by_image.items() if one.runtime is None}
+    decisive = lacking or by_image
+    runtime = next(iter(decisive.values())).runtime
+    reasons = {name: one.reason for name, one in decisive.items()}
+    if len(set(reasons.values())) == 1:
+        return Placement(runtime, next(iter(reasons.values())))
+    return Placement(runtime, "; ".join(f"on {name}, {reason}" for name, reason in reasons.items()))

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import msgspec
 
 from tunnelbench.campaign.standing import NotStandingError, Standing
-from tunnelbench.campaign.systems import place_tunnels
+from tunnelbench.campaign.systems import images_by_node, place_tunnels
 from tunnelbench.errors import UserError
 from tunnelbench.lab import holder_messages as messages
 from tunnelbench.lab import image as images
@@ -50,7 +50,7 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
     """The lab that is wished for, with its tunnel up and looked at, and an iperf3 server on the last host."""
     tunnel, variant = tunnel_of(wish.treatment), variant_of(wish.treatment)
     treatment = wish.treatment
-    found = {name: images.find(name) for name in (treatment.gateway_os, treatment.host_os)}
+    found = {name: images.find(name) for name in treatment.images}
     topology = topology_of(wish.topology, wish.treatment.clients)
     report("asking where the gateways can run")
     needs = {treatment: tunnel.needs(variant)}
@@ -61,13 +61,10 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
         )
     report("starting the nodes")
     runtimes = dict.fromkeys(topology.gateways, placement.runtime)
-    plan = LabPlan(
-        topology,
-        found[treatment.gateway_os],
-        runtimes,
-        treatment.mtu,
-        host_image=found[treatment.host_os],
-    )
+    names = images_by_node(topology, treatment.gateway_os, treatment.host_os)
+    by_node = {node: found[name] for node, name in names.items()}
+    image = by_node[topology.server.gateway]
+    plan = LabPlan(topology, image, runtimes, treatment.mtu, images=by_node)
     async with Lab(plan) as lab:
         report(f"bringing {tunnel.title} up")
         _, right = lab.sites

@@ -16,7 +16,7 @@ from tunnelbench.campaign.catalogue import catalogue
 from tunnelbench.campaign.proving import usual_suite
 from tunnelbench.commands.hold import Wish
 from tunnelbench.commands.image import build_with_progress
-from tunnelbench.commands.options import Json, parse_runtime
+from tunnelbench.commands.options import Json, parse_runtime, systems_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab import attach, rendezvous
 from tunnelbench.lab import image as images
@@ -25,6 +25,7 @@ from tunnelbench.lab.image_tree import Recipe
 from tunnelbench.lab.topology import TOPOLOGIES
 from tunnelbench.study.catalogue import Choice
 from tunnelbench.study.nearest import advice_on
+from tunnelbench.study.systems import read_systems
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.study.vocabulary import InternetProtocol
 from tunnelbench.tunnels import all_tunnels
@@ -71,10 +72,12 @@ def up(
         str, typer.Option(help="The network to build.", autocompletion=lambda: list(TOPOLOGIES))
     ] = _DEFAULT_TOPOLOGY,
     runtime: Annotated[str, typer.Option(help="Where the gateways run: auto, namespace or kernel.")] = "auto",
-    gateway_os: Annotated[str, typer.Option(help="The image that gateways run.")] = images.DEFAULT_IMAGE,
+    gateway_os: Annotated[
+        str, typer.Option(help="The image that gateways run, or those of gw1 and gw2: bookworm+trixie.")
+    ] = images.DEFAULT_IMAGE,
     host_os: Annotated[
         str | None,
-        typer.Option(help="The image that hosts and clients run.", show_default="the gateways'"),
+        typer.Option(help="The same of hosts and clients.", show_default="the gateways'"),
     ] = None,
     mtu: Annotated[int, typer.Option(min=68, max=65_535, help="The MTU of all links, bytes.")] = 1500,
     as_json: Json = False,
@@ -91,8 +94,8 @@ def up(
         options=choice.options,
         outer_ip=_internet_protocol(outer or catalogue().vpns[choice.vpn].default_outer_ip),
         clients=clients,
-        gateway_os=_ready_image(gateway_os),
-        host_os=_ready_image(host_os or gateway_os),
+        gateway_os=_ready(gateway_os),
+        host_os=_ready(host_os or gateway_os),
         mtu=mtu,
     )
     if objection := catalogue().vpns[choice.vpn].objection(treatment, topology):
@@ -181,10 +184,14 @@ def _internet_protocol(name: str) -> InternetProtocol:
             raise UserError(f"unknown IP version '{name}'", advice="Valid IP versions: ipv4, ipv6.")
 
 
-def _ready_image(name: str) -> str:
-    if name in images.RELEASES and name not in [image.name for image in images.list_images()]:
-        build_with_progress(name, Recipe(name))
-    return images.find(name).name
+def _ready(text: str) -> str:
+    """The systems that are named, with their images built."""
+    level = systems_of(text)
+    for name in read_systems(level).images:
+        if name in images.RELEASES and name not in [image.name for image in images.list_images()]:
+            build_with_progress(name, Recipe(name))
+        images.find(name)
+    return level
 
 
 def _execute(name: str, node: str, command: list[str]) -> int:

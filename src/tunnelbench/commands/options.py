@@ -9,6 +9,7 @@ import typer
 
 from tunnelbench.errors import UserError
 from tunnelbench.lab.lab import Runtime
+from tunnelbench.study.fields import parse_systems
 from tunnelbench.study.nearest import advice_on
 from tunnelbench.study.quantity import parse_seconds
 from tunnelbench.study.vocabulary import RuntimeChoice
@@ -41,6 +42,14 @@ def seconds_of(text: str | None) -> float | None:
         return parse_seconds(text)
     except ValueError as error:
         raise UserError(f"--budget: {error}") from None
+
+
+def systems_of(text: str) -> str:
+    """The image or the two that an option names, as a treatment has them. Raises UserError."""
+    try:
+        return parse_systems(text)
+    except ValueError as error:
+        raise UserError(str(error), advice="See what images there are: tunnelbench image list") from None
 
 
 def parse_runtime_choice(text: str | None) -> RuntimeChoice | None:

@@ -25,6 +25,7 @@ from tunnelbench.campaign.proving import (
     whole_matrix,
 )
 from tunnelbench.commands.matrix import Book, as_row
+from tunnelbench.commands.options import systems_of
 from tunnelbench.errors import UserError
 from tunnelbench.lab import image as images
 from tunnelbench.study.catalogue import Choice
@@ -44,7 +45,10 @@ def prove_command(
         ),
     ] = None,
     image: Annotated[
-        list[str] | None, typer.Option(help="An image to try it on; can be given several times.")
+        list[str] | None,
+        typer.Option(
+            help="An image to try it on, or one for each side (bookworm+trixie); can be given several times."
+        ),
     ] = None,
     matrix: Annotated[
         bool,
@@ -72,7 +76,7 @@ def prove_command(
     Each comes up twice in the same lab, and once more to have a program killed; of a matrix only the usual
     suite of each VPN does, the others come up once, on links of 50 Mbit/s. Succeeds where nothing fails.
     """
-    chosen = image or [images.DEFAULT_IMAGE]
+    chosen = [systems_of(text) for text in image or [images.DEFAULT_IMAGE]]
     if clients and (matrix or not tunnels):
         raise UserError("a number of clients is for VPNs that are named, and not for a matrix")
     attempts = [attempt for name in chosen for attempt in _attempts(tunnels or [], name, matrix, clients)]

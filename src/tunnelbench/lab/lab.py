@@ -39,7 +39,7 @@ class LabPlan:
 
     topology: Topology
     image: Image
-    """What the nodes run."""
+    """What the nodes run that have no other in `images`."""
     runtimes: Mapping[str, Runtime] = field(default_factory=dict[str, Runtime])
     """Each node's runtime; a node not named is a namespace."""
     mtu: int = 1500
@@ -47,8 +47,8 @@ class LabPlan:
     """What the wire between the gateways does to packets."""
     host_shaping: Shaping = field(default_factory=Shaping)
     """What the links of the hosts, which are all others, do to packets."""
-    host_image: Image | None = None
-    """What the hosts run instead; None where they run the same."""
+    images: Mapping[str, Image] = field(default_factory=dict[str, Image])
+    """What single nodes run."""
     wifi: Wifi | None = None
     """The hop of Wi-Fi, in a topology that has one."""
 
@@ -62,7 +62,7 @@ class LabPlan:
         """What a node runs."""
         if self.wifi is not None and node == self.topology.wifi:
             return self.wifi.image
-        return (self.host_image or self.image) if node in self.topology.hosts else self.image
+        return self.images.get(node, self.image)
 
     def shaping_of(self, link: Link) -> Shaping:
         """What a link does to packets."""

@@ -114,7 +114,7 @@ class CalibrationRecord:
     """What a load generator did between two hosts with nothing between them."""
 
     host_os: str
-    """The image of the two hosts."""
+    """The image of the two hosts, or those of host1 and host2, as a treatment has them."""
     mtu: int
     """Bytes."""
     point: Point

@@ -113,6 +113,7 @@ _NO_HOST_LINKS = "the topology host-to-host has one link, that between its hosts
 _NO_WIFI = "only the topology site-to-site has a hop of Wi-Fi, between host1 and gw1"
 
 _IN_QUESTION = (
+    "gateway_os",
     *("load", "profile", "streams", "direction", "content", "sending", "congestion_control"),
     *("background", "transport", "ip", "outer_ip", "clients", "mtu"),
 )

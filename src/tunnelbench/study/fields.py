@@ -37,6 +37,7 @@ from tunnelbench.study.quantity import (
     parse_seconds,
     parse_sending_rate,
 )
+from tunnelbench.study.systems import SIGN, Systems
 
 Level = TypeVar("Level")
 
@@ -73,7 +74,8 @@ Levels = Annotated[
 Tables = Annotated[tuple[Level, ...], BeforeValidator(_any_list)]
 """A list of tables, which may be empty."""
 
-_NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]*$"
+_NAME = r"[a-z0-9][a-z0-9._-]*"
+_NAME_PATTERN = rf"^{_NAME}$"
 
 
 def _plain_name(name: str) -> str:
@@ -91,6 +93,33 @@ def _written(dimension: Dimension) -> dict[str, Any]:
 Name = Annotated[
     str, AfterValidator(_plain_name), WithJsonSchema({"type": "string", "pattern": _NAME_PATTERN})
 ]
+
+
+def parse_systems(level: str) -> str:
+    """A level of operating systems, as a treatment has it. Raises ValueError."""
+    first, *others = level.split(SIGN)
+    if len(others) > 1:
+        raise ValueError(
+            f"'{level}' names {len(others) + 1} images; there are two sides, such as '{_TWO_SIDES}'"
+        )
+    return str(Systems(_plain_name(first), _plain_name(*others or [first])))
+
+
+_TWO_SIDES = "bookworm+trixie"
+
+SystemsLevel = Annotated[
+    str,
+    AfterValidator(parse_systems),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": rf"^{_NAME}({re.escape(SIGN)}{_NAME})?$",
+            "examples": ["bookworm", _TWO_SIDES],
+        }
+    ),
+]
+"""An image for both sides, or two joined by `SIGN`: that of the first side, that of the second."""
+
 CONTENTS = ("random", "zeros", "text")
 """Payload by what it is; any other is read from a file."""
 

@@ -24,6 +24,7 @@ from tunnelbench.study.fields import (
     Seconds,
     SecondsOrAuto,
     SendingRateLevel,
+    SystemsLevel,
     Tables,
 )
 from tunnelbench.study.quantity import CAPACITY, MAXIMUM, SendingRate
@@ -115,10 +116,12 @@ class Factors(Frozen, frozen=True):
     """IP versions between the gateways."""
     clients: Levels[Annotated[int, Interval(ge=1, le=64)]] = (1,)
     """Clients that use a tunnel at once, in the topology `remote-access`."""
-    gateway_os: Levels[Name] = ("bookworm",)
-    """Images that the gateways run: the operating system."""
-    host_os: Levels[Name] | None = None
-    """Images that the hosts run, and the clients of remote access; what the gateways run where not given."""
+    gateway_os: Levels[SystemsLevel] = ("bookworm",)
+    """Images that the gateways run: the operating system. `bookworm` is for both, `bookworm+trixie` for gw1
+    and gw2."""
+    host_os: Levels[SystemsLevel] | None = None
+    """Images that the hosts run, and the clients of remote access; what the gateways run where not given.
+    `bookworm+trixie` is for host1 and host2, or the clients and the host."""
     mtu: Levels[Annotated[int, Interval(ge=68, le=65_535)]] = (1500,)
     """Maximum transmission unit of the links in bytes."""
     transport: Levels[Transport] = ("tcp",)

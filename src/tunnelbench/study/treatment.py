@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tunnelbench.study.fields import Frozen
+from tunnelbench.study.systems import read_systems
 from tunnelbench.study.vocabulary import InternetProtocol
 
 BASELINE_VPN = "open"
@@ -24,9 +25,9 @@ class Treatment(Frozen, frozen=True):
     clients: int = 1
     """How many clients use the tunnel at once."""
     gateway_os: str
-    """The image that gateways run."""
+    """The image that gateways run, or that of gw1 and that of gw2, as `systems.Systems` writes them."""
     host_os: str
-    """The image that hosts run, and the clients of remote access."""
+    """The same of hosts, and of the clients of remote access."""
     mtu: int
     """Bytes."""
 
@@ -47,6 +48,12 @@ class Treatment(Frozen, frozen=True):
     def systems(self) -> str:
         """What the nodes run, in words."""
         return written_systems(self.gateway_os, self.host_os)
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The names of all images that its nodes run, each once."""
+        gateways, hosts = read_systems(self.gateway_os), read_systems(self.host_os)
+        return tuple(dict.fromkeys((*gateways.images, *hosts.images)))
 
     @property
     def is_baseline(self) -> bool:
