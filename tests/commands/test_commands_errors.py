@@ -133,6 +133,8 @@ def test_bytes_that_are_not_text(tmp_path: Path, tunnelbench: CommandLine) -> No
         ),
         (("list", "suites", "openvnp"), "unknown VPN 'openvnp'", "Did you mean 'openvpn'?"),
         (("image", "build", "sid"), "sid is not a Debian release", "--release"),
+        (("prove", "gre", "--image", "a+b+c"), "'a+b+c' names 3 images", "tunnelbench image list"),
+        (("lab", "up", "gre", "--gateway-os", "../etc"), "'../etc' must be lower-case", "image list"),
     ],
 )
 def test_a_wrong_argument(

@@ -226,6 +226,9 @@ def test_hosts_run_what_gateways_run_where_nothing_else_is_said(catalogue: Catal
         ("bookworm", "trixie"),
         ("trixie", "trixie"),
     ]
+    assert systems(catalogue, "site-to-site", gateway_os=("bookworm+trixie",)) == [
+        ("bookworm+trixie", "bookworm+trixie"),
+    ]
     assert systems(catalogue, "host-to-host", host_os=both) == [
         ("bookworm", "bookworm"),
         ("trixie", "trixie"),

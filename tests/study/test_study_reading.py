@@ -107,6 +107,9 @@ def test_one_payload_list_serves_both_transports(catalogue: Catalogue) -> None:
             "7: factors.rate[0]: '10 mbps' has the unknown unit 'mbps'; write a sending rate",
         ),
         ('host_os = ["../etc"]', "7: factors.host_os[0]: '../etc' must be lower-case letters"),
+        ('host_os = ["a+b+c"]', "7: factors.host_os[0]: 'a+b+c' names 3 images; there are two sides"),
+        ('gateway_os = ["trixie", "+trixie"]', "7: factors.gateway_os[1]: '' must be lower-case letters"),
+        ('gateway_os = ["trixie", "trixie+trixie"]', "7: factors.gateway_os: names 'trixie' twice"),
         ('load = ["iperf2"]', "7: factors.load[0]: unknown load 'iperf2'. Did you mean 'iperf3'?"),
         ('[links]\nrate = "1 bit/s"', "7: links: unknown key 'links'. Did you mean 'link'?"),
         ("[link]\nloss = 2", "8: link.loss: 2 is outside 0 to below 1"),
@@ -320,6 +323,13 @@ def test_hosts_alone_have_no_gateways(catalogue: Catalogue) -> None:
     text = f'{HEAD}topology = "host-to-host"\n[factors]\ntunnel = ["open"]\ngateway_os = ["trixie"]\n'
     (problem,) = problems_of(text, catalogue)
     assert problem.startswith("one.toml:8: factors.gateway_os: the topology host-to-host has no gateways")
+
+
+def test_the_one_gateway_of_remote_access_runs_one_image(catalogue: Catalogue) -> None:
+    both = 'gateway_os = ["trixie", "bookworm+trixie"]\nhost_os = ["bullseye+trixie"]\n'
+    text = f'{HEAD}topology = "remote-access"\n[factors]\ntunnel = ["open"]\n{both}'
+    (problem,) = problems_of(text, catalogue)
+    assert problem.startswith("one.toml:8: factors.gateway_os[1]: the topology remote-access has one gateway")
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ async def calibrate(
     found: list[CalibrationRecord] = []
     for host_os, mtu in dict.fromkeys((host_os, mtu) for host_os, mtu, _ in wanted):
         points = [setting[2] for setting in wanted if setting[:2] == (host_os, mtu)]
-        names = images_by_node(_TOPOLOGY, host_os, host_os)
-        trials = await _measure(points, {node: images[name] for node, name in names.items()}, mtu, course)
+        by_node = images_by_node(_TOPOLOGY, host_os, host_os, images)
+        trials = await _measure(points, by_node, mtu, course)
         found += [
             CalibrationRecord(host_os, mtu, trial.point, trial.metrics, trial.reason) for trial in trials
         ]

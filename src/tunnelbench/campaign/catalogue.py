@@ -15,7 +15,7 @@ from tunnelbench.load.profiles import profiles
 from tunnelbench.study.catalogue import Catalogue, Load, Vpn
 from tunnelbench.study.model import Socket
 from tunnelbench.study.points import Point
-from tunnelbench.study.systems import read_systems
+from tunnelbench.study.systems import too_many_gateways
 from tunnelbench.study.treatment import Treatment
 from tunnelbench.study.vocabulary import BUILT_IN_PROFILES, InternetProtocol, Profile, Transport
 from tunnelbench.tunnels import all_tunnels
@@ -55,8 +55,8 @@ def _carried(treatment: Treatment) -> frozenset[tuple[Transport, InternetProtoco
 def _objection(treatment: Treatment, topology: str) -> str | None:
     if treatment.clients > 1 and topology != "remote-access":
         return f"{treatment.clients} clients need the topology remote-access, not {topology}"
-    if topology == "remote-access" and len(read_systems(treatment.gateway_os).images) > 1:
-        return f"the topology remote-access has one gateway, and {treatment.gateway_os} is for two"
+    if (objection := too_many_gateways(treatment.gateway_os, topology)) is not None:
+        return objection
     places = (
         Place(images.release_of(name), topology, treatment.clients)
         for name in at_tunnel_ends(treatment, topology)

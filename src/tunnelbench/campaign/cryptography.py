@@ -42,7 +42,7 @@ async def time_cryptography(
         alone = await _time(images[image], Runtime(runtime), [treatment for treatment, _ in here])
         for one in here:
             found[one][image] = alone[_suite(one[0])]
-    return [_record(*one, _slowest(by_image)) for one, by_image in found.items()]
+    return [_record(*one, slowest(by_image)) for one, by_image in found.items()]
 
 
 def _timed_on(treatment: Treatment, topology: str) -> tuple[str, ...]:
@@ -51,9 +51,11 @@ def _timed_on(treatment: Treatment, topology: str) -> tuple[str, ...]:
     return ends[:1] if topology == "remote-access" else ends
 
 
-def _slowest(by_image: Mapping[str, Alone]) -> Alone:
-    """The one that allows least, one that could not be timed before all; where there are several, it says
-    of which image it is."""
+def slowest(by_image: Mapping[str, Alone]) -> Alone:
+    """That of the image on which it allows least, whose name it has where there are several.
+
+    What could not be timed comes before all: then nothing is known of the slower one.
+    """
     image = min(by_image, key=lambda name: _allows(by_image[name]))
     alone = by_image[image]
     if len(by_image) == 1:

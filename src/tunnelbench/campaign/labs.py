@@ -76,8 +76,7 @@ class Labs:
         if self._wifi is not None:
             topology = with_wifi(topology)
         gateways = dict.fromkeys(topology.gateways, key.runtime)
-        names = images_by_node(topology, key.gateway_os, key.host_os)
-        images = {node: self._images[name] for node, name in names.items()}
+        images = images_by_node(topology, key.gateway_os, key.host_os, self._images)
         image = images[topology.server.gateway]
         plan = LabPlan(topology, image, gateways, key.mtu, self._wire, self._hosts, images, self._wifi)
         lab = await Lab(plan).__aenter__()

@@ -13,23 +13,29 @@ from tunnelbench.study.systems import read_systems
 from tunnelbench.study.treatment import Treatment
 
 
-def images_by_node(topology: Topology, gateway_os: str, host_os: str) -> dict[str, str]:
-    """The name of the image that each node runs but a hop of Wi-Fi, which needs a kernel of its own."""
+def images_by_node(
+    topology: Topology, gateway_os: str, host_os: str, images: Mapping[str, Image]
+) -> dict[str, Image]:
+    """What each node runs, but for a hop of Wi-Fi, which has an image of its own; `images` are by name."""
+    names = names_by_node(topology, gateway_os, host_os)
+    return {node: images[name] for node, name in names.items() if node != topology.wifi}
+
+
+def names_by_node(topology: Topology, gateway_os: str, host_os: str) -> dict[str, str]:
+    """The name of the image that each node runs; a switch runs what the gateway behind it runs."""
     gateways, hosts = read_systems(gateway_os), read_systems(host_os)
     first_side = {node for site in topology.clients for node in (site.host, site.gateway)}
-    found: dict[str, str] = {}
-    for node in topology.nodes:
-        systems = hosts if node in topology.hosts else gateways
-        found[node] = systems.first if node in first_side else systems.second
-    return {node: name for node, name in found.items() if node != topology.wifi}
+    by_kind = {node: hosts if node in topology.hosts else gateways for node in topology.nodes}
+    return {
+        node: systems.first if node in first_side else systems.second for node, systems in by_kind.items()
+    }
 
 
 def at_tunnel_ends(treatment: Treatment, topology: str) -> tuple[str, ...]:
     """The names of the images on which a tunnel ends: each once, that of the server's end first."""
     network = topology_of(topology, treatment.clients)
-    names = images_by_node(network, treatment.gateway_os, treatment.host_os)
-    ends = (site.gateway for site in (network.server, *network.clients))
-    return tuple(dict.fromkeys(names[end] for end in ends))
+    names = names_by_node(network, treatment.gateway_os, treatment.host_os)
+    return tuple(dict.fromkeys(names[site.gateway] for site in (network.server, *network.clients)))
 
 
 async def place_tunnels(
@@ -59,11 +65,10 @@ async def place_tunnels(
 
 
 def _joint(by_image: Mapping[str, Placement]) -> Placement:
-    """Nowhere where one image won't do, else where the first can, with all reasons that there are."""
+    """Nowhere where one image won't do, else where the first can; with each reason that decides it."""
     lacking = {name: one for name, one in by_image.items() if one.runtime is None}
     decisive = lacking or by_image
-    runtime = next(iter(decisive.values())).runtime
-    reasons = {name: one.reason for name, one in decisive.items()}
-    if len(set(reasons.values())) == 1:
-        return Placement(runtime, next(iter(reasons.values())))
-    return Placement(runtime, "; ".join(f"on {name}, {reason}" for name, reason in reasons.items()))
+    (runtime, reason), *others = ((one.runtime, one.reason) for one in decisive.values())
+    if all(other == reason for _, other in others):
+        return Placement(runtime, reason)
+    return Placement(runtime, "; ".join(f"{name}: {one.reason}" for name, one in decisive.items()))

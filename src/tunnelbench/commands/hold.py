@@ -61,8 +61,7 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
         )
     report("starting the nodes")
     runtimes = dict.fromkeys(topology.gateways, placement.runtime)
-    names = images_by_node(topology, treatment.gateway_os, treatment.host_os)
-    by_node = {node: found[name] for node, name in names.items()}
+    by_node = images_by_node(topology, treatment.gateway_os, treatment.host_os, found)
     image = by_node[topology.server.gateway]
     plan = LabPlan(topology, image, runtimes, treatment.mtu, images=by_node)
     async with Lab(plan) as lab:

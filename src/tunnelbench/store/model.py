@@ -132,7 +132,8 @@ class CryptographyRecord:
     encryption: str
     integrity: str
     implementation: str
-    """Such as `Linux 6.1.176` or `OpenSSL 3.0.17`."""
+    """Such as `Linux 6.1.176` or `OpenSSL 3.0.17`; where the gateways run an image each, that of the slower,
+    with the image's name."""
     ns_per_packet: float | None
     ns_per_byte: float | None
     reason: str | None = None

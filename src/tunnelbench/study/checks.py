@@ -12,6 +12,7 @@ from tunnelbench.study.cells import Cell, expand, is_selected
 from tunnelbench.study.locator import KeyPath
 from tunnelbench.study.model import Factors, Study
 from tunnelbench.study.points import TRANSACTIONS
+from tunnelbench.study.systems import too_many_gateways
 from tunnelbench.study.treatment import Treatment
 
 Found = list[tuple[KeyPath, str]]
@@ -83,6 +84,9 @@ def _named_levels(study: Study, catalogue: Catalogue) -> Iterator[_Level]:
             yield _Level(("factors", "gateway_os"), lambda _: False, _NO_GATEWAYS)
         if study.link.host_rate is not None:
             yield _Level(("link", "host_rate"), lambda _: False, _NO_HOST_LINKS)
+    for index, level in enumerate(factors.gateway_os):
+        if reason := too_many_gateways(level, study.about.topology):
+            yield _Level(("factors", "gateway_os", index), lambda _: False, reason)
     if study.link.wifi_rate is not None:
         yield from _in_vain_with_wifi(study)
     for name in _IN_QUESTION:
@@ -113,7 +117,6 @@ _NO_HOST_LINKS = "the topology host-to-host has one link, that between its hosts
 _NO_WIFI = "only the topology site-to-site has a hop of Wi-Fi, between host1 and gw1"
 
 _IN_QUESTION = (
-    "gateway_os",
     *("load", "profile", "streams", "direction", "content", "sending", "congestion_control"),
     *("background", "transport", "ip", "outer_ip", "clients", "mtu"),
 )

@@ -102,7 +102,7 @@ def parse_systems(level: str) -> str:
         raise ValueError(
             f"'{level}' names {len(others) + 1} images; there are two sides, such as '{_TWO_SIDES}'"
         )
-    return str(Systems(_plain_name(first), _plain_name(*others or [first])))
+    return str(Systems(_plain_name(first), _plain_name(others[0] if others else first)))
 
 
 _TWO_SIDES = "bookworm+trixie"
