@@ -114,7 +114,6 @@ async def test_releases_meet_are_proven_and_measured(
     assert set(instances["runtime"]) == {runtime}
     assert set(versions.programs) == names
     throughput = trials.filter(pl.col("metric") == "throughput")
-    assert throughput.height == 2
-    assert throughput["value"].min() != 0
+    assert throughput.filter(pl.col("value") > 0).height == 2
     assert cipher.implementation.rpartition(" on ")[2] in gateway_os.split("+")
     assert cipher.ns_per_byte is not None, cipher.reason
