@@ -81,7 +81,9 @@ def test_what_a_vpn_needs_is_looked_for_where_the_tunnel_ends(
 
 
 def test_one_gateway_runs_one_image() -> None:
-    objection = catalogue().vpns["openvpn"].objection(treatment_on("bookworm+trixie", "trixie"), "remote-access")
+    objection = (
+        catalogue().vpns["openvpn"].objection(treatment_on("bookworm+trixie", "trixie"), "remote-access")
+    )
     assert objection == (
         "the topology remote-access has one gateway: name one image for it, not bookworm+trixie"
     )

@@ -61,7 +61,12 @@ async def test_each_side_runs_its_own_programs_and_kernel() -> None:
     by_node = images_by_node(SITE_TO_SITE, "bookworm+trixie", "trixie+bookworm", images)
     kernels = dict.fromkeys(SITE_TO_SITE.gateways, Runtime.KERNEL)
     async with Lab(LabPlan(SITE_TO_SITE, images["bookworm"], kernels, images=by_node)) as lab:
-        for node, name in (("host1", "trixie"), ("gw1", "bookworm"), ("gw2", "trixie"), ("host2", "bookworm")):
+        for node, name in (
+            ("host1", "trixie"),
+            ("gw1", "bookworm"),
+            ("gw2", "trixie"),
+            ("host2", "bookworm"),
+        ):
             release = (await lab.nodes[node].read_file("/etc/os-release")).decode()
             assert f"VERSION_CODENAME={name}\n" in release
         for gateway, name in (("gw1", "bookworm"), ("gw2", "trixie")):
