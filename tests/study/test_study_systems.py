@@ -29,7 +29,7 @@ def test_one_image_is_for_both_sides(name: str) -> None:
 
 @pytest.mark.parametrize("level", ["", "+", "bookworm+", "+trixie", "Bookworm", "bookworm + trixie", "a+b+c"])
 def test_what_names_no_images(level: str) -> None:
-    with pytest.raises(ValueError, match="must be lower-case letters|names 3 images"):
+    with pytest.raises(ValueError, match=r"must be lower-case letters|names 3 images"):
         parse_systems(level)
 
 
