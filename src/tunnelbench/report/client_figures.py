@@ -18,8 +18,15 @@ _METRICS = METRICS | {
 
 def client_figures(section: Section) -> Iterator[Drawing]:
     """A figure for each metric of a point, where there were different numbers of clients."""
-    title = point_title(section.point)
-    return line_figures(section.results, _CLIENTS, title, point_slug(section.point), _METRICS)
+    metrics = {name: words for name, words in _METRICS.items() if not _is_given(name, section)}
+    return line_figures(
+        section.results, _CLIENTS, point_title(section.point), point_slug(section.point), metrics
+    )
+
+
+def _is_given(metric: str, section: Section) -> bool:
+    """At a fixed rate, all tunnels that carry it have the same throughput."""
+    return section.at_fixed_rate and metric.startswith("throughput")
 
 
 def _clients(result: Result) -> int:

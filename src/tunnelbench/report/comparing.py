@@ -18,7 +18,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 MOST_LINES = len(PALETTE)
 """Lines in one panel: as many as there are colours that can be told apart."""
-_WIDTH, _HEIGHT = 520, 250
+_WIDTH, _HEIGHT = 470, 250
+"""So that two stand side by side on a page of 1280 pixels."""
 _LETTERS = 60
 """Letters of labels that fit under a panel side by side."""
 _MOST_LABELS = 12
