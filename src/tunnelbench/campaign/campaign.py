@@ -113,7 +113,7 @@ async def resume(
     study = parse_study(record.study_toml, source, catalogue(), profile=wish.profile)
     prepared = await _prepare(study, contents, wish)
     with CampaignStore.open(directory) as store:
-        store.replan(record.plan | {"rounds": prepared.method.rounds, "budget": prepared.method.budget})
+        store.replan({**record.plan, "rounds": prepared.method.rounds, "budget": prepared.method.budget})
         return await _run(store, prepared, observer)
 
 
