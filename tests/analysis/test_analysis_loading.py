@@ -36,6 +36,8 @@ def added(frame: pl.DataFrame) -> list[dict[str, object]]:
     return added_by_background(instance_values(frame)).to_dicts()
 
 
+# Of scipy, where hypothesis finds differences that are all but equal.
+@pytest.mark.filterwarnings("ignore:Precision loss:RuntimeWarning")
 @given(DELAYS)
 def test_it_is_the_paired_interval_of_student(pairs: list[tuple[float, float]]) -> None:
     (row,) = added(trials(pairs))
