@@ -75,9 +75,9 @@ async def measure(
 
 
 async def measure_traffic(lab: Lab, driver: LoadDriver, traffic: Traffic) -> dict[str, float]:
-    lacking = await programs_missing(lab.plan.image, driver.programs)
+    lacking = await programs_missing(lab.plan.image_of("host1"), driver.programs)
     if lacking:
-        pytest.skip(f"the image {lab.plan.image.name} has no {', '.join(lacking)}")
+        pytest.skip(f"the image {lab.plan.image_of('host1').name} has no {', '.join(lacking)}")
     client, server = lab.sites
     family = Family(traffic.ip)
     reached = Endpoint(str(server.inside.address(family)), SERVICE_PORT)

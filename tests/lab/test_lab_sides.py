@@ -60,7 +60,7 @@ async def test_each_side_runs_its_own_programs_and_kernel() -> None:
     images = images_of("bookworm", "trixie")
     by_node = images_by_node(SITE_TO_SITE, "bookworm+trixie", "trixie+bookworm", images)
     kernels = dict.fromkeys(SITE_TO_SITE.gateways, Runtime.KERNEL)
-    async with Lab(LabPlan(SITE_TO_SITE, images["bookworm"], kernels, images=by_node)) as lab:
+    async with Lab(LabPlan(SITE_TO_SITE, by_node, kernels)) as lab:
         for node, name in (
             ("host1", "trixie"),
             ("gw1", "bookworm"),

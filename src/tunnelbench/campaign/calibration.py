@@ -79,8 +79,7 @@ async def _measure(
     points: Sequence[Point], images: Mapping[str, Image], mtu: int, course: Course
 ) -> list[TrialRecord]:
     method = course.method.model_copy(update=_METHOD)
-    plan = LabPlan(_TOPOLOGY, images[_TOPOLOGY.server.host], {}, mtu, images=images)
-    async with Lab(plan) as lab, AsyncExitStack() as cleanup:
+    async with Lab(LabPlan(_TOPOLOGY, images, {}, mtu)) as lab, AsyncExitStack() as cleanup:
         established = await TUNNEL.up(*gateways(lab), TUNNEL.variant("none"), cleanup)
         bench = Bench(lab, established, course.socket, course.contents)
         return [await run_trial(bench, point, position, method) for position, point in enumerate(points)]

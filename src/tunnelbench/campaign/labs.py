@@ -77,8 +77,7 @@ class Labs:
             topology = with_wifi(topology)
         gateways = dict.fromkeys(topology.gateways, key.runtime)
         images = images_by_node(topology, key.gateway_os, key.host_os, self._images)
-        image = images[topology.server.gateway]
-        plan = LabPlan(topology, image, gateways, key.mtu, self._wire, self._hosts, images, self._wifi)
+        plan = LabPlan(topology, images, gateways, key.mtu, self._wire, self._hosts, self._wifi)
         lab = await Lab(plan).__aenter__()
         snapshots = await asyncio.gather(*(snapshot(node) for node in lab.nodes.values()))
         self._open[key] = (lab, dict(zip(lab.nodes, snapshots, strict=True)))

@@ -62,9 +62,7 @@ async def open_lab(wish: Wish, report: Report) -> AsyncGenerator[HeldLab]:
     report("starting the nodes")
     runtimes = dict.fromkeys(topology.gateways, placement.runtime)
     by_node = images_by_node(topology, treatment.gateway_os, treatment.host_os, found)
-    image = by_node[topology.server.gateway]
-    plan = LabPlan(topology, image, runtimes, treatment.mtu, images=by_node)
-    async with Lab(plan) as lab:
+    async with Lab(LabPlan(topology, by_node, runtimes, treatment.mtu)) as lab:
         report(f"bringing {tunnel.title} up")
         _, right = lab.sites
         # Nothing of the tunnel outlives the nodes, so it needs no end of its own.

@@ -38,8 +38,8 @@ class LabPlan:
     """What to build."""
 
     topology: Topology
-    image: Image
-    """What the nodes run that have no other in `images`."""
+    images: Image | Mapping[str, Image]
+    """What all nodes run, or what each of them does, but for a hop of Wi-Fi."""
     runtimes: Mapping[str, Runtime] = field(default_factory=dict[str, Runtime])
     """Each node's runtime; a node not named is a namespace."""
     mtu: int = 1500
@@ -47,8 +47,6 @@ class LabPlan:
     """What the wire between the gateways does to packets."""
     host_shaping: Shaping = field(default_factory=Shaping)
     """What the links of the hosts, which are all others, do to packets."""
-    images: Mapping[str, Image] = field(default_factory=dict[str, Image])
-    """What single nodes run."""
     wifi: Wifi | None = None
     """The hop of Wi-Fi, in a topology that has one."""
 
@@ -62,7 +60,7 @@ class LabPlan:
         """What a node runs."""
         if self.wifi is not None and node == self.topology.wifi:
             return self.wifi.image
-        return self.images.get(node, self.image)
+        return self.images if isinstance(self.images, Image) else self.images[node]
 
     def shaping_of(self, link: Link) -> Shaping:
         """What a link does to packets."""
