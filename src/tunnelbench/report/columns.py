@@ -264,7 +264,7 @@ def _ratio_interval(name: str) -> Callable[[Result], str]:
 
 
 def _mean_added(result: Result) -> str:
-    return NOTHING if result.added is None else milliseconds(result.added.added)
+    return NOTHING if result.added is None else milliseconds(result.added.mean)
 
 
 def _interval_added(result: Result) -> str:

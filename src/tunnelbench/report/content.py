@@ -71,7 +71,7 @@ class Added:
 
     n: int
     """Instances."""
-    added: float
+    mean: float
     low: float | None
     high: float | None
 
