@@ -84,7 +84,7 @@ def read_outline(connection: sqlite3.Connection, condition: str) -> Outline:
     instances = _read(connection, ("instance", "campaign_round", *place), "instance ORDER BY id")
     places = instances.select(place).unique(maintain_order=True).with_row_index("place")
     placed = instances.join(places, on=place, nulls_equal=True).select("instance", "campaign_round", "place")
-    key = " || '|' || ".join(f"coalesce({factor}, '')" for factor in POINT)
+    key = " || '|' || ".join(f"quote({factor})" for factor in POINT)
     trials = read_frame(
         connection.execute(f"SELECT id, instance, status, {key} FROM trial WHERE {condition} ORDER BY id"),
         {
