@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from store_records import CAMPAIGN, EVIDENCE, add_proven, create, instance, trial, void_trial
+from store_records import CAMPAIGN, EVIDENCE, TCP, add_proven, create, instance, trial, void_trial
 
 from tunnelbench.errors import UserError
 from tunnelbench.store.database import FILE_NAME
@@ -57,6 +57,17 @@ def test_the_same_treatment_in_another_round_supersedes_nothing(tmp_path: Path) 
 def _throughputs(directory: Path) -> list[float]:
     with CampaignData(directory) as data:
         return data.trials().filter(metric="throughput")["value"].to_list()
+
+
+def test_an_empty_level_is_not_a_missing_one(tmp_path: Path) -> None:
+    points = [TCP.model_copy(update={"congestion_control": level}) for level in (None, "", "a'|'b")]
+    with create(tmp_path) as store:
+        identity = add_proven(store, instance())
+        for position, point in enumerate(points):
+            store.add_trial(identity, replace(trial(position), point=point))
+    with CampaignData(tmp_path) as data:
+        rows = data.trials().filter(metric="throughput").sort("trial")
+        assert rows["congestion_control"].to_list() == [None, "", "a'|'b"]
 
 
 def test_no_proof_no_number(tmp_path: Path) -> None:
